@@ -17,6 +17,7 @@
 #[cfg(test)]
 extern crate std;
 
+pub mod bytes;
 pub mod container;
 pub mod crc32c;
 pub mod error;
