@@ -70,15 +70,18 @@ pub fn file(code: Code) -> Option<Vec<u8>> {
         Code::FlagQ4kSoa => changed(|f| f[at::FLAGS] |= 8),
 
         Code::SectionBounds => changed(|f| put_u32(f, at::TENSOR_COUNT, 1 << 30)),
-        Code::SectionOrder => changed(|f| put_u32(f, at::HPARAMS, 0)),
+        Code::SectionOrder => changed(|f| {
+            let table = u32_at(f, at::TENSOR_TABLE);
+            put_u32(f, at::STRINGS, table);
+        }),
         Code::SectionAlignment => changed(|f| {
-            let to = u32_at(f, at::MANIFOLD) + 4;
+            let to = u32_at(f, at::MANIFOLD) - 4;
             put_u32(f, at::MANIFOLD, to);
         }),
         Code::GapNotZero => changed(|f| {
-            // The section shrinks away from its front; what it leaves is no padding.
-            let to = u32_at(f, at::TOKENIZER) + 64;
-            put_u32(f, at::TOKENIZER, to);
+            // Without its flag the schedule is no section, and its bytes are no padding.
+            f[at::FLAGS] &= !0x40;
+            put_u32(f, at::ROLE_TABLE, 0);
         }),
         Code::ReservedHParams => changed(|f| f[64 + 60] = 1),
         Code::HParamsExtension => changed(|f| f[64 + 28] = 64),
@@ -156,7 +159,7 @@ pub fn file(code: Code) -> Option<Vec<u8>> {
         Code::TokenizerMagic => with_tokenizer(|t| t[3] = b'U'),
         Code::TokenizerVersion => with_tokenizer(|t| t[4] = 3),
         Code::TokenizerFlags => with_tokenizer(|t| t[6] = 1),
-        Code::TokenizerTruncated => with_tokenizer(|t| t.truncate(30)),
+        Code::TokenizerTruncated => with_tokenizer(|t| put_u32(t, 33, 1 << 20)),
         Code::TokenizerNotUtf8 => with_tokenizer(|t| t[24] = 0xff),
         Code::TokenizerVocabulary => with_tokenizer(|t| put_u32(t, 29, 1_000_001)),
         Code::TokenizerMerges => with_tokenizer(|t| {
@@ -183,6 +186,7 @@ pub fn file(code: Code) -> Option<Vec<u8>> {
         Code::MetadataBool => with_metadata(pair(b"k", 7, &[2])),
         Code::MetadataNotUtf8 => with_metadata(pair(&[0xc3], 0, &[0])),
         Code::MetadataEmptyKey => with_metadata(pair(b"", 4, &[0; 4])),
+        Code::MetadataDuplicateKey => with_metadata(string_area(&[("k", "v"), ("l", "v"), ("k", "w")])),
         Code::MetadataTrailing => with_metadata([string_area(&[("k", "v")]), vec![0]].concat()),
         Code::MetadataKeyNul => with_metadata(pair(b"k\0", 0, &[0])),
         Code::MetadataKeyTooLong => with_metadata(pair(&[b'k'; 65_536], 0, &[0])),
