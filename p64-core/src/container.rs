@@ -190,4 +190,3 @@ impl<'a> Container<'a> {
         Metadata::parse(tensor.bytes(), tensor.info().extent().start()).map(Some)
     }
 }
-

@@ -44,8 +44,8 @@ mod sections;
 
 pub(crate) use checksums::check_blob;
 pub(crate) use names::{name_at, name_hash};
-pub(crate) use schedule::layer_unit;
 pub use policy::{Integrity, Policy, Report};
+pub(crate) use schedule::layer_unit;
 pub use sections::Sections;
 
 use crate::crc32c::{self, ChecksumFn};

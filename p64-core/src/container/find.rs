@@ -28,9 +28,8 @@ impl<'a> Container<'a> {
     #[must_use]
     pub fn find_role(&self, role: Role, layer: u32) -> Option<TensorInfo<'a>> {
         let entries = self.parts.entries;
-        let matches = |index: &usize| {
-            entries.get(*index).is_some_and(|e| e.manifold_idx.get() == layer && e.role() == role)
-        };
+        let matches =
+            |index: &usize| entries.get(*index).is_some_and(|e| e.manifold_idx.get() == layer && e.role() == role);
         let start = if self.flags().contains(crate::layout::flags::Flags::LAYER_MAJOR) {
             entries.partition_point(|entry| entry.manifold_idx.get() < layer)
         } else {

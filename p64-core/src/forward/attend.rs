@@ -2,7 +2,6 @@
 #![forbid(unsafe_code)]
 
 use super::dims::Config;
-use crate::error::Result;
 use crate::kernel::Workers;
 use crate::kernel::generic::attention::Attention;
 
@@ -40,7 +39,7 @@ pub(super) fn attend(
     tile: &mut [f32],
     out: &mut [f32],
     workers: &dyn Workers,
-) -> Result<()> {
+) {
     let heads = Attention {
         n_head: config.n_head,
         n_kv_head: config.n_head_kv,
@@ -61,7 +60,10 @@ pub(super) fn attend(
                 let query = &query[position * query_len + kv_head * group_len..][..group_len];
                 let end = first + position + 1;
                 let begin = window.map_or(0, |window| end.saturating_sub(window));
-                heads.attend_group(kv_head, query, keys, values, begin..end, scores, out);
+                if heads.attend_group(kv_head, query, keys, values, begin..end, scores, out).is_err() {
+                    // The lengths follow from those checked at the start of the pass. Should one not, the logits show it.
+                    out.fill(f32::NAN);
+                }
             }
         });
         for (out, buffer) in out.chunks_exact_mut(group_len).zip(tile.chunks_exact(unit_len)) {
@@ -69,5 +71,4 @@ pub(super) fn attend(
         }
         first += n;
     }
-    Ok(())
 }

@@ -6,7 +6,9 @@ mod keys;
 
 use super::arch::{Architecture, AttentionScale, EmbeddingScale, Family};
 use super::parameter::Parameter;
-use crate::error::{Code, Error, Place, Result};
+#[cfg(doc)]
+use crate::error::Code;
+use crate::error::{Place, Result};
 use crate::limits::MAX_LAYERS;
 use crate::metadata::Metadata;
 use keys::Keys;

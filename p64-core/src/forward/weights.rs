@@ -140,7 +140,9 @@ impl<'w, L: AsRef<[Layer<'w>]>> Model<'w, L> {
             layers,
         })
     }
+}
 
+impl<L> Model<'_, L> {
     /// The model's dimensions.
     #[must_use]
     pub const fn config(&self) -> &Config {

@@ -20,12 +20,7 @@ pub(super) fn check_metadata(file: &[u8], sections: &Sections, table: &[U32], ch
     Err(error.values(u64::from(expected), u64::from(found)))
 }
 
-pub(super) fn check_blobs(
-    file: &[u8],
-    entries: &[RawTensorEntry],
-    table: &[U32],
-    checksum: ChecksumFn,
-) -> Result<()> {
+pub(super) fn check_blobs(file: &[u8], entries: &[RawTensorEntry], table: &[U32], checksum: ChecksumFn) -> Result<()> {
     (0..num::count(entries.len())).zip(entries).try_for_each(|(index, entry)| {
         let extent = Extent::new(u64::from(entry.blob_offset.get()), u64::from(entry.blob_size.get()));
         let bytes = extent.and_then(|extent| extent.of(file)).unwrap_or_default();

@@ -52,9 +52,8 @@ fn check_one(
     let error = |code, at: u64| Error::new(code, Place::Tensor(index)).at(start.saturating_add(at));
 
     let dtype = entry.dtype();
-    let shape = shape_of(entry).ok_or_else(|| {
-        error(Code::BadRank, 12).values(num::wide(Shape::MAX_RANK), u64::from(entry.rank.get()))
-    })?;
+    let shape = shape_of(entry)
+        .ok_or_else(|| error(Code::BadRank, 12).values(num::wide(Shape::MAX_RANK), u64::from(entry.rank.get())))?;
     for (dimension, at) in entry.dimensions.iter().zip([16u64, 20, 24, 28]).skip(shape.rank()) {
         let finding = error(Code::UnusedDimension, at).values(0, u64::from(dimension.get()));
         match (dimension.get(), report.policy()) {

@@ -69,10 +69,12 @@ fn check_content(records: &[RawLayerScheduleEntry], entries: &[RawTensorEntry]) 
     let mut rest = entries;
     for (layer, record) in (0u32..).zip(records) {
         let unit = if grouped {
-            let skip = rest.iter().take_while(|e| e.manifold_idx.get() < layer || e.manifold_idx.get() >= n_layer).count();
+            let skip =
+                rest.iter().take_while(|e| e.manifold_idx.get() < layer || e.manifold_idx.get() >= n_layer).count();
             rest = rest.get(skip..).unwrap_or_default();
             // Entries of the group n_layer may stand between layers; they end no layer's run.
-            let run = rest.iter().take_while(|e| e.manifold_idx.get() == layer || e.manifold_idx.get() >= n_layer).count();
+            let run =
+                rest.iter().take_while(|e| e.manifold_idx.get() == layer || e.manifold_idx.get() >= n_layer).count();
             let (own, after) = rest.split_at_checked(run).unwrap_or((rest, &[]));
             rest = after;
             layer_unit(layer, own)

@@ -53,7 +53,8 @@ pub(super) fn check(file: &[u8], header: &RawHeader, report: &mut Report<'_>) ->
     let tensor_count = u64::from(header.tensor_count.get());
 
     let hparams = place(Section::HParams, header.hparams_offset.get(), 1, record, len)?;
-    let n_layer = hparams.of(file).and_then(|bytes| RawHParams::ref_from_bytes(bytes).ok()).map_or(0, |h| h.n_layer.get());
+    let n_layer =
+        hparams.of(file).and_then(|bytes| RawHParams::ref_from_bytes(bytes).ok()).map_or(0, |h| h.n_layer.get());
     if n_layer > MAX_LAYERS {
         return Err(error(Code::LayerLimit, Section::HParams).values(u64::from(MAX_LAYERS), u64::from(n_layer)));
     }
@@ -106,7 +107,8 @@ pub(super) fn check(file: &[u8], header: &RawHeader, report: &mut Report<'_>) ->
         (Section::Checksums, checksums, false),
     ] {
         if !is_aligned(extent.start(), SECTION_ALIGN) {
-            let finding = error(Code::SectionAlignment, section).at(extent.start()).values(SECTION_ALIGN, extent.start());
+            let finding =
+                error(Code::SectionAlignment, section).at(extent.start()).values(SECTION_ALIGN, extent.start());
             if required {
                 return Err(finding);
             }

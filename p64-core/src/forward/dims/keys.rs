@@ -6,12 +6,15 @@ use crate::error::{Code, Error, Place, Result};
 use crate::forward::parameter::Parameter;
 use crate::metadata::{Metadata, Value, ValueKind};
 
+/// Numbers below this are keys, those above tensors.
+const COUNT: usize = Parameter::RopeFreqs.number() as usize;
+
 /// Base of the rotary embedding where a file has none.
 const ROPE_BASE: f32 = 10_000.0;
 
 /// First values of the keys that [`Parameter`] knows, by its number, with their positions in the file.
 pub(super) struct Keys<'a> {
-    found: [Option<(u32, Value<'a>)>; Self::COUNT],
+    found: [Option<(u32, Value<'a>)>; COUNT],
 }
 
 /// A key that must be absent or hold one of the values that change nothing.
@@ -33,11 +36,9 @@ const NEUTRAL: &[(Parameter, &[f32])] = &[
 ];
 
 impl<'a> Keys<'a> {
-    const COUNT: usize = 64;
-
     /// Gathers `<architecture>.<parameter>` for every parameter; of a repeated key the first counts.
     pub(super) fn collect(metadata: &Metadata<'a>, architecture: &str) -> Self {
-        let mut found = [None; Self::COUNT];
+        let mut found = [None; COUNT];
         for (position, (key, value)) in (0..).zip(metadata) {
             let suffix = key.strip_prefix(architecture).and_then(|rest| rest.strip_prefix('.'));
             let parameter = suffix.and_then(|suffix| Parameter::ALL.iter().find(|p| p.name() == suffix));
