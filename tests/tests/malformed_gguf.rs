@@ -26,39 +26,40 @@ fn expected() -> BTreeMap<String, (bool, String)> {
         .collect()
 }
 
-/// What our sentence must contain for the table's reason.
-fn words(reason: &str) -> &'static str {
+/// What our sentence contains for the table's reason. Two checks can find the same fault: which comes first depends on
+/// how many bytes are left.
+fn words(reason: &str) -> &'static [&'static str] {
     match reason {
-        "key count cannot fit the file" => "keys cannot fit",
-        "tensor count cannot fit the file" => "tensors cannot fit",
-        "length runs past the end of the file" => "more bytes are needed",
-        "array count cannot fit the file" => "cannot fit the remaining",
-        "n_dims is not 1 to 4" => "1 to 4 are allowed",
-        "shape past what a file can hold" => "",
-        "empty key" => "the key is empty",
-        "alignment is not a power of two up to 65536" => "not a power of two from 1 to 65536",
-        "alignment is not a u32 value" => "u32 is needed",
-        "array of arrays" => "array of arrays",
-        "duplicate key" => "the same key",
-        "duplicate tensor name" => "the same name",
-        "removed or unknown tensor type" => "type",
-        "boolean byte is not 0 or 1" => "not 0 or 1",
-        "empty tensor name" => "the name is empty",
-        "tensor name is not UTF-8" => "the name is not UTF-8",
-        "file is 5 bytes short" => "ends 5 bytes before",
-        "file is 32 bytes short" => "ends 32 bytes before",
-        "gap between tensors" => "leaves a gap",
-        "tensors overlap" => "overlaps",
-        "offset is not a multiple of the alignment" => "is not a multiple of the alignment",
-        "trailing bytes are not zero padding" => "follows the last payload",
-        "big-endian" => "big-endian",
-        "bad magic" => "big-endian",
-        "version is not 2 or 3" => "this reader knows 2 and 3",
-        "rows are no whole number of blocks" => "no whole number",
-        "key is not UTF-8" => "is not UTF-8",
-        "key holds a NUL byte" => "NUL",
-        "value type is not 0 to 12" => "is not in 0..=12",
-        "shorter than the header" => "cut short",
+        "key count cannot fit the file" => &["keys cannot fit"],
+        "tensor count cannot fit the file" => &["tensors cannot fit"],
+        "length runs past the end of the file" => &["more bytes are needed", "keys cannot fit"],
+        "array count cannot fit the file" => &["cannot fit the remaining"],
+        "n_dims is not 1 to 4" => &["1 to 4 are allowed"],
+        "shape past what a file can hold" => &["does not fit 64 bits", "the limit is 4294967295"],
+        "empty key" => &["the key is empty"],
+        "alignment is not a power of two up to 65536" => &["not a power of two from 1 to 65536"],
+        "alignment is not a u32 value" => &["u32 is needed"],
+        "array of arrays" => &["array of arrays"],
+        "duplicate key" => &["the same key"],
+        "duplicate tensor name" => &["the same name"],
+        "removed or unknown tensor type" => &["was removed from GGML", "not in the GGML registry"],
+        "boolean byte is not 0 or 1" => &["not 0 or 1"],
+        "empty tensor name" => &["the name is empty"],
+        "tensor name is not UTF-8" => &["the name is not UTF-8"],
+        "file is 5 bytes short" => &["ends 5 bytes before"],
+        "file is 32 bytes short" => &["ends 32 bytes before"],
+        "gap between tensors" => &["leaves a gap"],
+        "tensors overlap" => &["overlaps"],
+        "offset is not a multiple of the alignment" => &["is not a multiple of the alignment"],
+        "trailing bytes are not zero padding" => &["follows the last payload"],
+        "big-endian" => &["big-endian"],
+        "bad magic" => &["big-endian"],
+        "version is not 2 or 3" => &["this reader knows 2 and 3"],
+        "rows are no whole number of blocks" => &["no whole number"],
+        "key is not UTF-8" => &["is not UTF-8"],
+        "key holds a NUL byte" => &["NUL"],
+        "value type is not 0 to 12" => &["is not in 0..=12"],
+        "shorter than the header" => &["cut short"],
         other => panic!("no words for {other:?}"),
     }
 }
@@ -78,7 +79,10 @@ fn every_case_as_the_table_says() {
             Err(error) => {
                 assert!(!accept, "{case} was refused: {error}");
                 let text = error.to_string();
-                assert!(text.contains(words(reason)), "{case}: {text:?} does not say {reason:?}");
+                assert!(
+                    words(reason).iter().any(|words| text.contains(words)),
+                    "{case}: {text:?} does not say {reason:?}"
+                );
             }
         }
         let start = Instant::now();
