@@ -1,0 +1,12 @@
+//! The fuzz targets of P64 as plain functions of the input bytes.
+//!
+//! `fuzz_targets/` hands each to libFuzzer; `tests/tests/fuzz_replay.rs` runs each over its corpus in the ordinary tests.
+//! A body returns when the input is handled well, whether accepted or refused, and panics when a promise is broken.
+
+pub mod metadata;
+
+/// A target: the name of its corpus folder and of its binary, and its body.
+pub type Target = (&'static str, fn(&[u8]));
+
+/// Every target.
+pub const TARGETS: &[Target] = &[("metadata", metadata::run)];
