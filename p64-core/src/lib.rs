@@ -28,10 +28,12 @@ pub mod kernel;
 pub mod layout;
 pub mod limits;
 pub mod metadata;
+pub mod num;
 pub mod quant;
 pub mod tokenizer;
 pub mod validate;
 
+pub use container::{Container, Tensor, TensorInfo};
 pub use error::{Code, Error, Kind, Place, Result, Section};
 pub use layout::dtype::DType;
 pub use layout::role::Role;

@@ -4,20 +4,16 @@
 
 use std::fs::File;
 use std::io::Read;
-use std::path::{Path, PathBuf};
 
 use p64_core::metadata::Metadata;
 use p64_std::tokenizer::Tokenizer;
+use p64_tests::data::{data, model};
 use serde_json::Value;
 
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
-}
-
 /// The tokenizer of a model in `models/`, from the head of its GGUF.
-fn tokenizer(model: &str) -> Tokenizer {
-    let path = root().join("models").join(model);
-    let mut file = File::open(&path).unwrap_or_else(|error| panic!("{}: {error}; run `make model`", path.display()));
+fn tokenizer(name: &str) -> Tokenizer {
+    let path = model(name);
+    let mut file = File::open(&path).unwrap();
     let mut bytes = Vec::new();
     // The key-value area has no length of its own: read on until it fits.
     for step in [1_u64 << 24, 1 << 25, 1 << 26, u64::MAX] {
@@ -41,7 +37,7 @@ fn hex(text: &str) -> Vec<u8> {
 /// Compares everything and reports all differences at once.
 fn check(model: &str, cases: usize) {
     let tokenizer = tokenizer(&format!("{model}.gguf"));
-    let path = root().join("tests/data/llama").join(format!("tok_{model}.json"));
+    let path = data(&format!("llama/tok_{model}.json"));
     let golden: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
     assert_eq!(tokenizer.vocab_size() as u64, golden["n_vocab"].as_u64().unwrap());
     assert_eq!(tokenizer.bos().map(u64::from), golden["bos"].as_u64());

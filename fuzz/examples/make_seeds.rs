@@ -1,0 +1,126 @@
+//! Writes the made seeds of `fuzz/corpus`: run it after a change of a format and commit what it writes.
+//!
+//! `cargo run --manifest-path fuzz/Cargo.toml --no-default-features --example make_seeds`
+//!
+//! Findings that became regressions stand in the same folders under names of their own and are left alone.
+
+use p64_core::DType;
+use p64_core::kernel::matrix::is_supported;
+use p64_core::metadata::ValueKind;
+use p64_tests::assemble::{Assembly, TensorSpec, tokenizer};
+use std::path::Path;
+use std::{fs, io};
+
+type Seed = (&'static str, Vec<u8>);
+
+fn main() -> io::Result<()> {
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus");
+    let targets = [("metadata", metadata()), ("q42t", q42t()), ("container_slice", containers())];
+    for (target, seeds) in targets {
+        let folder = corpus.join(target);
+        fs::create_dir_all(&folder)?;
+        for (name, bytes) in &seeds {
+            fs::write(folder.join(name), bytes)?;
+        }
+        println!("{target}: {} seeds", seeds.len());
+    }
+    Ok(())
+}
+
+fn string(text: &[u8]) -> Vec<u8> {
+    [&(text.len() as u64).to_le_bytes(), text].concat()
+}
+
+fn pair(key: &str, kind: ValueKind, value: &[u8]) -> Vec<u8> {
+    [string(key.as_bytes()).as_slice(), &kind.id().to_le_bytes(), value].concat()
+}
+
+fn array(key: &str, kind: ValueKind, len: u64, elements: &[u8]) -> Vec<u8> {
+    pair(key, ValueKind::Array, &[kind.id().to_le_bytes().as_slice(), &len.to_le_bytes(), elements].concat())
+}
+
+fn area(pairs: &[Vec<u8>]) -> Vec<u8> {
+    [&(pairs.len() as u64).to_le_bytes(), pairs.concat().as_slice()].concat()
+}
+
+fn metadata() -> Vec<Seed> {
+    let scalars: Vec<_> = (0..13)
+        .filter_map(ValueKind::from_id)
+        .filter(|kind| kind.size() > 0)
+        .map(|kind| pair(kind.name(), kind, &1u64.to_le_bytes()[..usize::try_from(kind.size()).expect("at most 8")]))
+        .collect();
+    let arrays = [
+        array("strings", ValueKind::String, 3, &["", "<s>", "\u{2581}the"].map(|s| string(s.as_bytes())).concat()),
+        array("scores", ValueKind::F32, 2, &[0f32, -1.5].map(f32::to_le_bytes).concat()),
+        array("bools", ValueKind::Bool, 2, &[1, 0]),
+        array("empty", ValueKind::String, 0, &[]),
+    ];
+    let one = pair("a", ValueKind::U32, &1u32.to_le_bytes());
+    vec![
+        ("no_pairs", area(&[])),
+        ("every_scalar", area(&scalars)),
+        ("arrays", area(&arrays)),
+        ("a_string", area(&[pair("general.name", ValueKind::String, &string(b"a tiny model"))])),
+        ("duplicate_key", area(&[one.clone(), one.clone()])),
+        ("string_not_utf8", area(&[pair("a", ValueKind::String, &string(&[0xff, 0xfe]))])),
+        ("bool_of_two", area(&[pair("a", ValueKind::Bool, &[2])])),
+        ("nested_array", area(&[array("a", ValueKind::Array, 0, &[])])),
+        ("count_past_the_end", [(1u64 << 40).to_le_bytes().as_slice(), &one].concat()),
+        ("string_length_wraps", area(&[pair("a", ValueKind::String, &(u64::MAX - 3).to_le_bytes())])),
+    ]
+}
+
+fn padded(mut section: Vec<u8>) -> Vec<u8> {
+    section.resize(section.len().next_multiple_of(64), 0);
+    section
+}
+
+fn q42t() -> Vec<Seed> {
+    let tokens = ["<s>", "a", "b", "ab", "\u{120}t", ""];
+    let version_1 = tokenizer(&tokens, &[("a", "b"), ("\u{120}", "t")], "gpt-2", 0, u32::MAX);
+    let mut version_2 = version_1.clone();
+    version_2[4] = 2;
+    version_2.extend([2, 0, 0, 0]);
+    version_2.extend([1u32, 3, 0, 0, 0, 0, 0, 0].map(u32::to_le_bytes).concat());
+    vec![
+        ("version_1", padded(version_1)),
+        ("version_2_two_stops", padded(version_2)),
+        ("no_merges", padded(tokenizer(&tokens, &[], "", 1, 2))),
+        ("no_tokens", padded(tokenizer(&[], &[], "default", u32::MAX, u32::MAX))),
+        ("bos_past_the_vocabulary", padded(tokenizer(&["a"], &[], "", 1, 0))),
+    ]
+}
+
+fn containers() -> Vec<Seed> {
+    let small = Assembly::small();
+    let changed = |change: &dyn Fn(&mut Assembly)| {
+        let mut assembly = small.clone();
+        change(&mut assembly);
+        assembly.build()
+    };
+    vec![
+        ("small", small.build()),
+        ("no_schedule", changed(&|a| a.flags &= !(1 << 6))),
+        ("not_packed", changed(&|a| a.flags &= !(1 << 5))),
+        ("no_tensors", changed(&|a| a.tensors.clear())),
+        ("no_tokenizer", changed(&|a| a.tokenizer.clear())),
+        ("duplicate_names", changed(&|a| a.tensors[1].name = a.tensors[0].name.clone())),
+        ("page_of_4096", changed(&|a| a.page_size = 4096)),
+        ("every_kernel_type", changed(&every_type)),
+    ]
+}
+
+/// One block of each type that has kernels.
+fn every_type(assembly: &mut Assembly) {
+    assembly.flags &= !(1 << 6);
+    let types = DType::ALL.iter().filter(|dtype| is_supported(**dtype));
+    let tensor = |dtype: &DType| {
+        let block = dtype.block()?;
+        let size = usize::try_from(block.bytes).expect("a block is small");
+        Some(TensorSpec::new(dtype.name(), 0xfffe, dtype.id(), 2, &[block.elements], size))
+    };
+    assembly.tensors = types.filter_map(tensor).collect();
+    // Ternary has no blocks: one scale, then five digits a byte.
+    assembly.tensors.push(TensorSpec::new("ternary", 0xfffe, DType::Ternary.id(), 2, &[7], 6));
+    assembly.flags |= 0b1100;
+}
