@@ -7,5 +7,6 @@ mod files;
 pub mod gguf;
 pub mod map;
 pub mod sniff;
+pub mod write;
 
 pub use error::{Error, Result};
