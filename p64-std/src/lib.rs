@@ -2,6 +2,7 @@
 //! sessions. The bytes of a `.p64` are only ever interpreted by `p64_core`.
 #![deny(unsafe_code)]
 
+pub mod atomic_file;
 pub mod error;
 mod files;
 pub mod gguf;
