@@ -9,7 +9,7 @@ pub mod gguf;
 pub mod map;
 pub mod model;
 pub mod pool;
-pub mod session;
+
 pub mod sniff;
 pub mod tokenizer;
 pub mod write;
