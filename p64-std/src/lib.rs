@@ -1,2 +1,11 @@
 //! Files in and out of P64: mapped opening, the GGUF reader, the streaming writer, converters, tokenizers, samplers and
 //! sessions. The bytes of a `.p64` are only ever interpreted by `p64_core`.
+#![deny(unsafe_code)]
+
+pub mod error;
+mod files;
+pub mod gguf;
+pub mod map;
+pub mod sniff;
+
+pub use error::{Error, Result};
