@@ -1,7 +1,7 @@
 //! Opening and reading files with errors that say which path and what was being done.
 
 use crate::error::{Error, Result};
-use crate::sniff::{Kind, SNIFF_LEN};
+use crate::sniff::Kind;
 use std::fs::{File, FileType, Metadata};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
@@ -31,11 +31,10 @@ pub(crate) fn not_a_file(kind: FileType) -> Option<&'static str> {
     }
 }
 
-/// The kind of an open file, by its first bytes.
-pub(crate) fn sniff(file: &File, path: &Path, len: u64) -> Result<Kind> {
-    let mut head = Vec::new();
-    read_on(file, path, &mut head, len.min(SNIFF_LEN as u64))?;
-    Ok(Kind::of(&head))
+/// The error for a file of kind `found` where `wanted` is needed.
+pub(crate) fn other_kind(path: &Path, found: Kind, wanted: Kind) -> Error {
+    let path = path.to_owned();
+    if found.is_model() { Error::WrongFormat { path, found, wanted } } else { Error::NotAModel { path, kind: found } }
 }
 
 /// Fills `buffer` from file offset `offset`.
