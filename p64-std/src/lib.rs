@@ -6,6 +6,7 @@ pub mod error;
 mod files;
 pub mod gguf;
 pub mod map;
+pub mod sample;
 pub mod sniff;
 pub mod tokenizer;
 
