@@ -19,7 +19,9 @@ pub use value::{Array, Strings, Value, ValueKind};
 
 use crate::bytes::Cursor;
 use crate::error::{Code, Error, Place, Result};
+use crate::hash::fnv1a64;
 use crate::limits::MAX_STRING;
+use crate::num;
 
 /// A key-value area whose every length has been checked.
 #[derive(Clone, Copy, Debug)]
@@ -28,6 +30,8 @@ pub struct Metadata<'a> {
     pairs: &'a [u8],
 }
 
+/// Most keys among which [`Metadata::parse`] looks for duplicates.
+pub const MAX_CHECKED_KEYS: u32 = 1024;
 /// Smallest pair: an empty key's length, a type, one byte of value. Bounds `count` before anything is walked.
 const MIN_PAIR: u64 = 8 + 4 + 1;
 
@@ -37,7 +41,8 @@ impl<'a> Metadata<'a> {
 
     /// Reads a whole area: the count, then exactly that many pairs. `offset` is the file offset of `bytes`.
     ///
-    /// Duplicate keys are not looked for: that takes memory ([`Metadata::get`] answers with the first).
+    /// Duplicate keys are refused among up to [`MAX_CHECKED_KEYS`] (real models have about forty); beyond that, and for
+    /// [`Metadata::parse_pairs`], finding them takes the caller's memory, and look-up answers with the first.
     ///
     /// # Errors
     /// The `Metadata*` codes with the key's position and the file offset.
@@ -45,6 +50,7 @@ impl<'a> Metadata<'a> {
         let mut cursor = cursor(bytes, offset);
         let count = cursor.u64()?;
         let metadata = Self::read_pairs(&mut cursor, count)?;
+        metadata.check_unique()?;
         match cursor.rest().len() {
             0 => Ok(metadata),
             left => Err(cursor.error(Code::MetadataTrailing).values(0, left as u64)),
@@ -77,6 +83,32 @@ impl<'a> Metadata<'a> {
         }
         let used = before.len().saturating_sub(cursor.rest().len());
         Ok(Self { count, pairs: before.get(..used).unwrap_or_default() })
+    }
+
+    /// Compares hashes window by window, so that a few hundred bytes of stack do.
+    fn check_unique(&self) -> Result<()> {
+        const WINDOW: usize = 64;
+        if self.count > MAX_CHECKED_KEYS {
+            return Ok(());
+        }
+        for first in (0..self.count).step_by(WINDOW) {
+            let mut hashes = [0u64; WINDOW];
+            let keys = (0u32..).zip(self.iter()).skip(num::index(first));
+            for ((index, (key, _)), at) in keys.zip(0usize..) {
+                let hash = fnv1a64(key.as_bytes());
+                let earlier = (first..index).zip(hashes.iter()).find(|(_, other)| **other == hash);
+                if let Some((other, _)) = earlier
+                    && self.iter().nth(num::index(other)).is_some_and(|(name, _)| name == key)
+                {
+                    let error = Error::new(Code::MetadataDuplicateKey, Place::Key(index));
+                    return Err(error.values(u64::from(other), 0));
+                }
+                if let Some(slot) = hashes.get_mut(at) {
+                    *slot = hash;
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Number of pairs.

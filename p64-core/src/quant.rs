@@ -12,7 +12,13 @@
 //! one multiplication for the scale, one for the value, one subtraction for the minimum, in that order.
 #![forbid(unsafe_code)]
 
-/// Defines what every block format has beside its `unpack`: sizes, `dequantize_block` and `dot_block`.
+/// A block format as a type, for code that is generic over formats.
+pub trait Packed<const BYTES: usize, const GROUPS: usize, const S: usize> {
+    /// The integers of one block and their factors.
+    fn unpack(block: &[u8; BYTES]) -> [Group<S>; GROUPS];
+}
+
+/// Defines what every block format has beside its `unpack`: sizes, `dequantize_block`, `dot_block` and [`Packed`].
 macro_rules! block_format {
     (elements: $elements:literal, bytes: $bytes:literal, scales per group: $scales:literal) => {
         /// Values of one block.
@@ -35,6 +41,17 @@ macro_rules! block_format {
             activations: &[$crate::quant::activation::ActivationBlock; ELEMENTS / 32],
         ) -> f32 {
             $crate::quant::group::dot::<$scales>(&unpack(block), activations, 0.0)
+        }
+
+        /// This format as a type.
+        #[derive(Clone, Copy, Debug)]
+        pub struct Format;
+
+        impl $crate::quant::Packed<BYTES, { ELEMENTS / 32 }, $scales> for Format {
+            #[inline(always)]
+            fn unpack(block: &[u8; BYTES]) -> [Group<$scales>; ELEMENTS / 32] {
+                unpack(block)
+            }
         }
     };
 }

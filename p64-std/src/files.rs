@@ -1,7 +1,7 @@
 //! Opening and reading files with errors that say which path and what was being done.
 
 use crate::error::{Error, Result};
-use crate::sniff::Kind;
+use crate::sniff::{Kind, SNIFF_LEN};
 use std::fs::{File, FileType, Metadata};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
@@ -35,6 +35,14 @@ pub(crate) fn not_a_file(kind: FileType) -> Option<&'static str> {
 pub(crate) fn other_kind(path: &Path, found: Kind, wanted: Kind) -> Error {
     let path = path.to_owned();
     if found.is_model() { Error::WrongFormat { path, found, wanted } } else { Error::NotAModel { path, kind: found } }
+}
+
+/// The kind of a file, by its first bytes.
+pub(crate) fn kind(path: &Path) -> Result<Kind> {
+    let (file, len) = open(path)?;
+    let mut head = Vec::new();
+    read_on(&file, path, &mut head, len.min(SNIFF_LEN as u64))?;
+    Ok(Kind::of(&head))
 }
 
 /// Fills `buffer` from file offset `offset`.

@@ -9,7 +9,11 @@ pub mod export;
 mod files;
 pub mod gguf;
 pub mod map;
+pub mod model;
+pub mod pool;
+
 pub mod sniff;
+pub mod tokenizer;
 pub mod write;
 
 pub use error::{Error, Result};

@@ -4,5 +4,6 @@
 //! check each other; [`mutate`] changes files and puts their checksums right again.
 
 pub mod assemble;
+pub mod broken;
 pub mod data;
 pub mod mutate;

@@ -3,8 +3,9 @@
 
 use crate::error::{Code, Error, Place, Result};
 use crate::layout::dtype::DType;
+use crate::quant::group;
 use crate::quant::ternary::Ternary;
-use crate::quant::{float, q2_k, q3_k, q4_0, q4_1, q4_k, q4_k_soa, q5_0, q5_1, q5_k, q6_k, q8_0};
+use crate::quant::{Packed, float, q2_k, q3_k, q4_0, q4_1, q4_k, q4_k_soa, q5_0, q5_1, q5_k, q6_k, q8_0};
 
 /// `rows` x `cols` weights, row after row, in a type that this build computes with.
 #[derive(Clone, Copy, Debug)]
@@ -142,31 +143,37 @@ type Decode = fn(bytes: &[u8], out: &mut [f32]);
 
 fn decoder(dtype: DType) -> Option<Decode> {
     Some(match dtype {
-        DType::F32 => |bytes, out| blocks(bytes, out, |block, [out]: &mut [f32; 1]| *out = float::from_f32(block)),
-        DType::F16 => |bytes, out| blocks(bytes, out, |block, [out]: &mut [f32; 1]| *out = float::from_f16(block)),
-        DType::BF16 => |bytes, out| blocks(bytes, out, |block, [out]: &mut [f32; 1]| *out = float::from_bf16(block)),
-        DType::Q4_0 => |bytes, out| blocks(bytes, out, q4_0::dequantize_block),
-        DType::Q4_1 => |bytes, out| blocks(bytes, out, q4_1::dequantize_block),
-        DType::Q5_0 => |bytes, out| blocks(bytes, out, q5_0::dequantize_block),
-        DType::Q5_1 => |bytes, out| blocks(bytes, out, q5_1::dequantize_block),
-        DType::Q8_0 => |bytes, out| blocks(bytes, out, q8_0::dequantize_block),
-        DType::Q2_K => |bytes, out| blocks(bytes, out, q2_k::dequantize_block),
-        DType::Q3_K => |bytes, out| blocks(bytes, out, q3_k::dequantize_block),
-        DType::Q4_K => |bytes, out| blocks(bytes, out, q4_k::dequantize_block),
-        DType::Q5_K => |bytes, out| blocks(bytes, out, q5_k::dequantize_block),
-        DType::Q6_K => |bytes, out| blocks(bytes, out, q6_k::dequantize_block),
-        DType::Q4KSoa => |bytes, out| blocks(bytes, out, q4_k_soa::dequantize_block),
+        DType::F32 => |bytes, out| floats(bytes, out, float::from_f32),
+        DType::F16 => |bytes, out| floats(bytes, out, float::from_f16),
+        DType::BF16 => |bytes, out| floats(bytes, out, float::from_bf16),
+        DType::Q4_0 => |bytes, out| packed::<q4_0::Format, _, _, _>(bytes, out),
+        DType::Q4_1 => |bytes, out| packed::<q4_1::Format, _, _, _>(bytes, out),
+        DType::Q5_0 => |bytes, out| packed::<q5_0::Format, _, _, _>(bytes, out),
+        DType::Q5_1 => |bytes, out| packed::<q5_1::Format, _, _, _>(bytes, out),
+        DType::Q8_0 => |bytes, out| packed::<q8_0::Format, _, _, _>(bytes, out),
+        DType::Q2_K => |bytes, out| packed::<q2_k::Format, _, _, _>(bytes, out),
+        DType::Q3_K => |bytes, out| packed::<q3_k::Format, _, _, _>(bytes, out),
+        DType::Q4_K => |bytes, out| packed::<q4_k::Format, _, _, _>(bytes, out),
+        DType::Q5_K => |bytes, out| packed::<q5_k::Format, _, _, _>(bytes, out),
+        DType::Q6_K => |bytes, out| packed::<q6_k::Format, _, _, _>(bytes, out),
+        DType::Q4KSoa => |bytes, out| packed::<q4_k_soa::Format, _, _, _>(bytes, out),
         _ => return None,
     })
 }
 
-#[inline]
-fn blocks<const BYTES: usize, const ELEMENTS: usize>(
+#[inline(always)]
+fn packed<F: Packed<BYTES, GROUPS, S>, const BYTES: usize, const GROUPS: usize, const S: usize>(
     bytes: &[u8],
     out: &mut [f32],
-    decode: impl Fn(&[u8; BYTES], &mut [f32; ELEMENTS]),
 ) {
-    for (block, out) in bytes.as_chunks::<BYTES>().0.iter().zip(out.as_chunks_mut::<ELEMENTS>().0) {
-        decode(block, out);
+    for (block, out) in bytes.as_chunks::<BYTES>().0.iter().zip(out.chunks_exact_mut(GROUPS * 32)) {
+        group::dequantize(&F::unpack(block), out);
+    }
+}
+
+#[inline(always)]
+fn floats<const BYTES: usize>(bytes: &[u8], out: &mut [f32], decode: impl Fn(&[u8; BYTES]) -> f32) {
+    for (bytes, out) in bytes.as_chunks::<BYTES>().0.iter().zip(out) {
+        *out = decode(bytes);
     }
 }

@@ -115,3 +115,23 @@ fn lengths_never_wrap() {
         assert_eq!(Metadata::parse(&area(1, &pairs), 0).expect_err("far too long").code, Code::MetadataCount);
     }
 }
+
+#[test]
+fn duplicates_are_found_across_windows() {
+    let keys = |names: &[std::string::String]| {
+        let mut pairs = Vec::new();
+        for name in names {
+            pair(&mut pairs, name.as_bytes(), 0, &[0]);
+        }
+        area(names.len() as u64, &pairs)
+    };
+    let mut names: Vec<_> = (0..300).map(|i| std::format!("key.{i}")).collect();
+    assert!(Metadata::parse(&keys(&names), 0).is_ok());
+    for (first, second) in [(0, 1), (0, 299), (63, 64), (64, 200), (298, 299)] {
+        let original = core::mem::replace(&mut names[second], std::format!("key.{first}"));
+        let error = Metadata::parse(&keys(&names), 0).expect_err("twice");
+        let second_place = Place::Key(u32::try_from(second).expect("small"));
+        assert_eq!((error.code, error.place, error.expected), (Code::MetadataDuplicateKey, second_place, first as u64));
+        names[second] = original;
+    }
+}

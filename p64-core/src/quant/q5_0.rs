@@ -29,7 +29,7 @@ pub fn unpack(block: &[u8; BYTES]) -> [Group<1>; 1] {
     let raw: &Raw = transmute_ref!(block);
     let mut quants = super::scales::nibbles(&raw.quants);
     for (quant, fifth) in quants.iter_mut().zip(super::scales::fifth_bits(raw.fifth)) {
-        *quant = (*quant | i16::from(fifth)) - 16;
+        *quant = (*quant | fifth) - 16;
     }
     [Group { quants, scales: [from_f16(&raw.d)], mins: [0.0] }]
 }

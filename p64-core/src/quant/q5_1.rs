@@ -31,7 +31,7 @@ pub fn unpack(block: &[u8; BYTES]) -> [Group<1>; 1] {
     let raw: &Raw = transmute_ref!(block);
     let mut quants = super::scales::nibbles(&raw.quants);
     for (quant, fifth) in quants.iter_mut().zip(super::scales::fifth_bits(raw.fifth)) {
-        *quant |= i16::from(fifth);
+        *quant |= fifth;
     }
     [Group { quants, scales: [from_f16(&raw.d)], mins: [-from_f16(&raw.m)] }]
 }

@@ -25,5 +25,9 @@ struct Raw {
 #[must_use]
 pub fn unpack(block: &[u8; BYTES]) -> [Group<1>; 1] {
     let raw: &Raw = transmute_ref!(block);
-    [Group { quants: raw.quants.map(i16::from), scales: [from_f16(&raw.d)], mins: [0.0] }]
+    let mut quants = [0; 32];
+    for (quant, byte) in quants.iter_mut().zip(&raw.quants) {
+        *quant = i16::from(*byte);
+    }
+    [Group { quants, scales: [from_f16(&raw.d)], mins: [0.0] }]
 }

@@ -64,20 +64,31 @@ pub fn nibbles(packed: &[u8; 16]) -> [i16; 32] {
     all
 }
 
-/// 32 bits as 32 bytes of 0 or 16: the fifth bits of the Q5 formats, in place to be joined to nibbles.
+/// 32 bits as integers of 0 or 16: the fifth bits of the Q5 formats, in place to be joined to nibbles.
 #[inline(always)]
 #[must_use]
-pub fn fifth_bits(packed: [u8; 4]) -> [u8; 32] {
-    let mut spread = [0u8; 32];
+pub fn fifth_bits(packed: [u8; 4]) -> [i16; 32] {
+    let mut spread = [0i16; 32];
     for (out, byte) in spread.as_chunks_mut::<8>().0.iter_mut().zip(packed) {
-        // One copy of the byte in each lane, of which lane i keeps bit i. Adding 127 then carries into the lane's top
-        // bit exactly where that bit was set, and never out of the lane (at most 128 + 127).
-        let picked = (u64::from(byte) * 0x0101_0101_0101_0101) & 0x8040_2010_0804_0201;
-        let top = (picked + 0x7f7f_7f7f_7f7f_7f7f) & 0x8080_8080_8080_8080;
-        *out = (top >> 3).to_le_bytes();
+        *out = FIFTH[usize::from(byte)];
     }
     spread
 }
+
+/// What every byte of fifth bits spreads to.
+static FIFTH: [[i16; 8]; 256] = {
+    let mut table = [[0; 8]; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        let mut bit = 0;
+        while bit < 8 {
+            table[byte][bit] = if byte >> bit & 1 == 0 { 0 } else { 16 };
+            bit += 1;
+        }
+        byte += 1;
+    }
+    table
+};
 
 #[cfg(test)]
 mod tests {
@@ -112,8 +123,8 @@ mod tests {
         for byte in 0..=255u8 {
             let spread = fifth_bits([byte, !byte, 0, 255]);
             for i in 0..8 {
-                assert_eq!(spread[i], (byte >> i & 1) << 4);
-                assert_eq!(spread[8 + i], (!byte >> i & 1) << 4);
+                assert_eq!(spread[i], i16::from(byte >> i & 1) << 4);
+                assert_eq!(spread[8 + i], i16::from(!byte >> i & 1) << 4);
                 assert_eq!((spread[16 + i], spread[24 + i]), (0, 16));
             }
         }
