@@ -3,7 +3,9 @@
 #![deny(unsafe_code)]
 
 pub mod atomic_file;
+pub mod convert;
 pub mod error;
+pub mod export;
 mod files;
 pub mod gguf;
 pub mod map;
