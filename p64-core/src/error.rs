@@ -298,7 +298,6 @@ codes! {
     TokenizerMerges = 136, "tokenizer-merges", Limit, "§10", "{f} merge pairs, the limit is {e}";
     TokenizerSpecialId = 137, "tokenizer-special-id", Malformed, "§10", "special token id {f} is not below the vocabulary's {e}";
     TokenizerPadding = 138, "tokenizer-padding", Malformed, "§10", "padding byte is {F}, not zero";
-    TokenizerAddBos = 139, "tokenizer-add-bos", Malformed, "§10", "the add-BOS byte is {f}, not 0 or 1";
     TokenizerStops = 140, "tokenizer-stops", Malformed, "§10", "{f} stop ids, the trailer holds {e}";
     TokenizerMissing = 141, "tokenizer-missing", Malformed, "§10", "a complete model (flag bit 1 clear) has no tokenizer section";
     TokenizerLength = 142, "tokenizer-length", Malformed, "§10", "{f} bytes follow the payload, padding to {e} needs fewer";

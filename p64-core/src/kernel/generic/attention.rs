@@ -36,15 +36,43 @@ impl Attention {
         scores: &mut [f32],
         out: &mut [f32],
     ) -> Result<()> {
-        let Self { n_head, n_kv_head, head_dim, scale } = *self;
-        let width = n_head.saturating_mul(head_dim);
+        let width = self.n_head.saturating_mul(self.head_dim);
         for have in [q.len(), out.len()] {
             if have != width {
                 return Err(Error::new(Code::LengthMismatch, Place::File).values(width as u64, have as u64));
             }
         }
-        if n_kv_head == 0 || head_dim == 0 || !n_head.is_multiple_of(n_kv_head) {
-            return Err(Error::new(Code::LengthMismatch, Place::File).values(n_kv_head as u64, n_head as u64));
+        let group = self.group_len()?;
+        for (kv_head, (q, out)) in q.chunks_exact(group).zip(out.chunks_exact_mut(group)).enumerate() {
+            self.attend_group(kv_head, q, keys, values, visible.clone(), scores, out)?;
+        }
+        Ok(())
+    }
+
+    /// [`Attention::attend`] for the query heads that one key and value head serves, so that groups can run side by
+    /// side. `q` and `out` are `n_head / n_kv_head` x `head_dim`.
+    ///
+    /// # Errors
+    /// As [`Attention::attend`], `q` and `out` being one group; [`Code::LengthMismatch`] for a head past the last.
+    #[allow(clippy::too_many_arguments, reason = "three inputs, a place in them, two outputs")]
+    pub fn attend_group(
+        &self,
+        kv_head: usize,
+        q: &[f32],
+        keys: &[f32],
+        values: &[f32],
+        visible: Range<usize>,
+        scores: &mut [f32],
+        out: &mut [f32],
+    ) -> Result<()> {
+        let Self { n_kv_head, head_dim, scale, .. } = *self;
+        let group = self.group_len()?;
+        for (need, have) in
+            [(group, q.len()), (group, out.len()), (n_kv_head, kv_head.saturating_add(1).max(n_kv_head))]
+        {
+            if have != need {
+                return Err(Error::new(Code::LengthMismatch, Place::File).values(need as u64, have as u64));
+            }
         }
         let stride = n_kv_head.saturating_mul(head_dim);
         let (from, to) = (visible.start.saturating_mul(stride), visible.end.saturating_mul(stride));
@@ -53,23 +81,29 @@ impl Attention {
         let have = scores.len();
         let scores = scores.get_mut(..visible.len()).ok_or(Error::buffer_too_small(visible.len(), have))?;
 
-        let group = (n_head / n_kv_head).saturating_mul(head_dim);
-        for (kv, (q, out)) in q.chunks_exact(group).zip(out.chunks_exact_mut(group)).enumerate() {
-            let offset = kv * head_dim;
-            for (q, out) in q.chunks_exact(head_dim).zip(out.chunks_exact_mut(head_dim)) {
-                for (score, key) in scores.iter_mut().zip(heads(keys, stride, offset, head_dim)) {
-                    *score = scale * dot(q, key);
-                }
-                softmax(scores);
-                out.fill(0.0);
-                for (score, value) in scores.iter().zip(heads(values, stride, offset, head_dim)) {
-                    for (out, value) in out.iter_mut().zip(value) {
-                        *out += score * value;
-                    }
+        let offset = kv_head * head_dim;
+        for (q, out) in q.chunks_exact(head_dim).zip(out.chunks_exact_mut(head_dim)) {
+            for (score, key) in scores.iter_mut().zip(heads(keys, stride, offset, head_dim)) {
+                *score = scale * dot(q, key);
+            }
+            softmax(scores);
+            out.fill(0.0);
+            for (score, value) in scores.iter().zip(heads(values, stride, offset, head_dim)) {
+                for (out, value) in out.iter_mut().zip(value) {
+                    *out += score * value;
                 }
             }
         }
         Ok(())
+    }
+
+    /// Length of the queries that share a key and value head.
+    fn group_len(&self) -> Result<usize> {
+        let Self { n_head, n_kv_head, head_dim, .. } = *self;
+        if n_head == 0 || n_kv_head == 0 || head_dim == 0 || !n_head.is_multiple_of(n_kv_head) {
+            return Err(Error::new(Code::LengthMismatch, Place::File).values(n_kv_head as u64, n_head as u64));
+        }
+        Ok((n_head / n_kv_head).saturating_mul(head_dim))
     }
 }
 

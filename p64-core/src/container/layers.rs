@@ -1,0 +1,69 @@
+//! Layers as residency units: the byte range to map or upload as one (spec §7.4).
+#![forbid(unsafe_code)]
+
+use super::{Container, TensorInfo};
+use crate::extent::Extent;
+use crate::layout::role::Role;
+use crate::num;
+use crate::validate::layer_unit;
+
+/// One layer's tensors and the range of the file that holds them all.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LayerUnit {
+    /// The layer.
+    pub layer: u32,
+    /// From the layer's first blob to the end of its last; empty at 0 for a layer without tensors.
+    pub extent: Extent,
+    /// Tensors of the layer.
+    pub tensor_count: u32,
+    /// Bit `i` is set when role `i` (below 16) is present.
+    pub roles_mask: u16,
+}
+
+impl LayerUnit {
+    /// Whether a role is present; always `false` for roles of 16 and above, which the mask cannot hold.
+    #[must_use]
+    pub fn has(&self, role: Role) -> bool {
+        1u16.checked_shl(u32::from(role.id())).is_some_and(|bit| self.roles_mask & bit != 0)
+    }
+}
+
+impl<'a> Container<'a> {
+    /// Whether the file carries a layer schedule; otherwise [`Container::layer`] sums the table up.
+    #[must_use]
+    pub const fn has_schedule(&self) -> bool {
+        self.parts.schedule.is_some()
+    }
+
+    /// A layer's residency unit: from the schedule, or computed in one pass over the table. `layer == n_layer` is the
+    /// group of globals and unknown roles, which no schedule holds.
+    #[must_use]
+    pub fn layer(&self, layer: u32) -> Option<LayerUnit> {
+        if layer > self.n_layer() {
+            return None;
+        }
+        if let Some(record) = self.parts.schedule.and_then(|records| records.get(num::index(layer))) {
+            let (begin, end) = (u64::from(record.blob_begin.get()), u64::from(record.blob_end.get()));
+            return Some(LayerUnit {
+                layer,
+                extent: Extent::between(begin, end)?,
+                tensor_count: u32::from(record.tensor_count.get()),
+                roles_mask: record.roles_mask.get(),
+            });
+        }
+        let unit = layer_unit(layer, self.parts.entries);
+        let extent = Extent::between(unit.begin, unit.end)?;
+        Some(LayerUnit { layer, extent, tensor_count: unit.count, roles_mask: unit.roles_mask })
+    }
+
+    /// The units of all layers, in order.
+    pub fn layers(&self) -> impl Iterator<Item = LayerUnit> + use<'a> {
+        let container = *self;
+        (0..container.n_layer()).filter_map(move |layer| container.layer(layer))
+    }
+
+    /// The tensors of a layer, in file order; `layer == n_layer` gives globals and unknown roles.
+    pub fn layer_tensors(&self, layer: u32) -> impl Iterator<Item = TensorInfo<'a>> + use<'a> {
+        self.tensors().filter(move |info| info.manifold_idx() == layer)
+    }
+}
