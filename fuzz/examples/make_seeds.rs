@@ -15,7 +15,8 @@ type Seed = (&'static str, Vec<u8>);
 
 fn main() -> io::Result<()> {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus");
-    let targets = [("metadata", metadata()), ("q42t", q42t()), ("container_slice", containers())];
+    let targets =
+        [("metadata", metadata()), ("q42t", q42t()), ("container_slice", containers()), ("gguf_reader", ggufs())];
     for (target, seeds) in targets {
         let folder = corpus.join(target);
         fs::create_dir_all(&folder)?;
@@ -67,6 +68,61 @@ fn metadata() -> Vec<Seed> {
         ("nested_array", area(&[array("a", ValueKind::Array, 0, &[])])),
         ("count_past_the_end", [(1u64 << 40).to_le_bytes().as_slice(), &one].concat()),
         ("string_length_wraps", area(&[pair("a", ValueKind::String, &(u64::MAX - 3).to_le_bytes())])),
+    ]
+}
+
+/// A GGUF of version 3: pairs, then tensors of (name, type, dimensions, payload), each payload on `alignment`.
+fn gguf(pairs: &[Vec<u8>], tensors: &[(&str, DType, &[u64], usize)], alignment: usize) -> Vec<u8> {
+    let mut file = b"GGUF\x03\0\0\0".to_vec();
+    file.extend((tensors.len() as u64).to_le_bytes());
+    file.extend((pairs.len() as u64).to_le_bytes());
+    file.extend(pairs.concat());
+    let mut data = Vec::new();
+    for (name, dtype, dims, size) in tensors {
+        file.extend(string(name.as_bytes()));
+        file.extend(u32::try_from(dims.len()).expect("at most 4").to_le_bytes());
+        dims.iter().for_each(|dim| file.extend(dim.to_le_bytes()));
+        file.extend(u32::from(dtype.id()).to_le_bytes());
+        file.extend((data.len() as u64).to_le_bytes());
+        data.extend((0..*size).map(|i| u8::try_from(i % 59).expect("small")));
+        data.resize(data.len().next_multiple_of(alignment), 0);
+    }
+    file.resize(file.len().next_multiple_of(alignment), 0);
+    file.extend(data);
+    file
+}
+
+/// Valid files; the malformed ones of `tests/data` are used besides.
+fn ggufs() -> Vec<Seed> {
+    let text = |key: &str, value: &str| pair(key, ValueKind::String, &string(value.as_bytes()));
+    let number = |key: &str, value: u32| pair(key, ValueKind::U32, &value.to_le_bytes());
+    let tokens = ["<s>", "</s>", "a", "b"].map(|token| string(token.as_bytes())).concat();
+    let model = [
+        text("general.architecture", "llama"),
+        number("llama.block_count", 1),
+        number("llama.embedding_length", 32),
+        number("llama.attention.head_count", 2),
+        number("llama.context_length", 16),
+        pair("llama.attention.layer_norm_rms_epsilon", ValueKind::F32, &1e-5f32.to_le_bytes()),
+        text("tokenizer.ggml.model", "llama"),
+        array("tokenizer.ggml.tokens", ValueKind::String, 4, &tokens),
+        array("tokenizer.ggml.scores", ValueKind::F32, 4, &[0; 16]),
+        number("tokenizer.ggml.bos_token_id", 0),
+    ];
+    let weights: [(&str, DType, &[u64], usize); 5] = [
+        ("token_embd.weight", DType::F16, &[32, 4], 256),
+        ("blk.0.attn_norm.weight", DType::F32, &[32], 128),
+        ("blk.0.attn_q.weight", DType::Q4_0, &[32, 32], 18 * 32),
+        ("blk.0.ffn_down.weight", DType::Q8_0, &[64, 32], 34 * 64),
+        ("output_norm.weight", DType::F32, &[32], 128),
+    ];
+    let aligned = [number("general.alignment", 64)];
+    vec![
+        ("one_layer", gguf(&model, &weights, 32)),
+        ("alignment_64", gguf(&aligned, &weights[..2], 64)),
+        ("q4_k_one_block", gguf(&model[..1], &[("blk.0.ffn_up.weight", DType::Q4_K, &[256], 144)], 32)),
+        ("no_tensors", gguf(&model[..2], &[], 32)),
+        ("zero_sized", gguf(&[], &[("a", DType::F32, &[0, 4], 0), ("b", DType::I8, &[3], 3)], 32)),
     ]
 }
 

@@ -4,6 +4,7 @@
 //! A body returns when the input is handled well, whether accepted or refused, and panics when a promise is broken.
 
 pub mod container_slice;
+pub mod gguf_reader;
 pub mod metadata;
 pub mod q42t;
 
@@ -11,5 +12,9 @@ pub mod q42t;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// Every target.
-pub const TARGETS: &[Target] =
-    &[("container_slice", container_slice::run), ("metadata", metadata::run), ("q42t", q42t::run)];
+pub const TARGETS: &[Target] = &[
+    ("container_slice", container_slice::run),
+    ("gguf_reader", gguf_reader::run),
+    ("metadata", metadata::run),
+    ("q42t", q42t::run),
+];

@@ -130,6 +130,12 @@ impl<'a> Gguf<'a> {
         &self.tensors
     }
 
+    /// Place in the table of the tensor of this name.
+    #[must_use]
+    pub fn position(&self, name: &str) -> Option<u32> {
+        self.by_name.get(name).copied()
+    }
+
     /// The tensor of this name.
     #[must_use]
     pub fn find(&self, name: &str) -> Option<&GgufTensor<'a>> {
@@ -282,7 +288,8 @@ fn check_pairs(metadata: &Metadata<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-fn read_alignment(metadata: &Metadata<'_>) -> Result<u32, Error> {
+/// `general.alignment` by rule G9, or its default.
+pub(crate) fn read_alignment(metadata: &Metadata<'_>) -> Result<u32, Error> {
     const KEY: &str = "general.alignment";
     let Some((index, (_, value))) = (0u32..).zip(metadata.iter()).find(|(_, (key, _))| *key == KEY) else {
         return Ok(DEFAULT_ALIGNMENT);
