@@ -18,7 +18,8 @@ impl<'a> Container<'a> {
         let hash = name_hash(name);
         // Most steps are decided by the hash; the name is read only where hashes are equal.
         let at = slots.partition_point(|slot| {
-            let stored = || self.parts.entries.get(num::index(slot.index)).map_or("", |e| name_at(e, self.parts.strings));
+            let stored =
+                || self.parts.entries.get(num::index(slot.index)).map_or("", |e| name_at(e, self.parts.strings));
             slot.hash.cmp(&hash).then_with(|| stored().cmp(name)).is_lt()
         });
         self.info(slots.get(at)?.index).filter(|info| info.name() == name)
