@@ -6,4 +6,5 @@
 pub mod assemble;
 pub mod broken;
 pub mod data;
+pub mod gguf;
 pub mod mutate;
