@@ -2,16 +2,18 @@
 
 #[path = "convert/interrupted.rs"]
 mod interrupted;
+#[path = "convert/mutated.rs"]
+mod mutated;
 #[path = "convert/split.rs"]
 mod split;
 
 use p64_core::DType;
-use p64_core::container::METADATA_NAME;
+use p64_core::container::{Container, METADATA_NAME};
 use p64_core::layout::flags::Flags;
 use p64_core::validate::Policy;
 use p64_std::Error;
-use p64_std::convert::{ConvertOptions, ConvertReport, Warning, check_parity, convert_gguf};
-use p64_std::export::{ExportReport, export_gguf};
+use p64_std::convert::{ConvertOptions, ConvertReport, Warning, check_parity, convert_bytes, convert_gguf};
+use p64_std::export::{ExportReport, export_bytes, export_gguf};
 use p64_std::map::{MapOptions, MappedContainer};
 use p64_tests::data::data;
 use p64_tests::gguf::{GgufBuilder, NO_PADDING};
@@ -58,6 +60,12 @@ fn round_trip(source: &GgufBuilder, options: &ConvertOptions) -> (tempfile::Temp
     assert!(std::fs::read(&input).expect("there") == std::fs::read(&back).expect("there"), "the bytes differ");
     assert_eq!(exported.identical, Some(true));
     assert_eq!(exported.files[0].sha256, report.source_sha256[0]);
+
+    // The way through memory gives the same bytes.
+    let (in_memory, _) = convert_bytes(&input, source.build(), options).expect("converted");
+    assert!(in_memory == std::fs::read(&output).expect("there"), "memory and disk differ");
+    let container = Container::open(&in_memory).expect("well-formed");
+    assert_eq!(export_bytes(&output, &container).expect("exported"), (source.build(), Some(true)));
     (folder, output)
 }
 
