@@ -228,4 +228,4 @@ fn output<L>(
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

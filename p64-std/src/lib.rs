@@ -11,7 +11,8 @@ pub mod gguf;
 pub mod map;
 pub mod model;
 pub mod pool;
-
+pub mod sample;
+pub mod session;
 pub mod sniff;
 pub mod tokenizer;
 pub mod write;

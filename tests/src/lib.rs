@@ -8,3 +8,4 @@ pub mod broken;
 pub mod data;
 pub mod gguf;
 pub mod mutate;
+pub mod toy;
