@@ -51,12 +51,8 @@ fn panic(_: &PanicInfo<'_>) -> ! {
 #[unsafe(no_mangle)]
 extern "C" fn _start() -> ! {
     static FLASH: [u8; 256] = [0; 256];
-    let buffers = Buffers {
-        kv: &mut [0.0; 256],
-        floats: &mut [0.0; 1024],
-        activations: &mut [],
-        logits: &mut [0.0; 64],
-    };
+    let buffers =
+        Buffers { kv: &mut [0.0; 256], floats: &mut [0.0; 1024], activations: &mut [], logits: &mut [0.0; 64] };
     let _ = black_box(decode(black_box(&FLASH), black_box(1), black_box(buffers)));
     loop {
         core::hint::spin_loop();
