@@ -23,6 +23,7 @@ pub mod parameter;
 mod prefill;
 mod probe;
 pub mod scratch;
+mod source;
 mod steps;
 pub mod weights;
 

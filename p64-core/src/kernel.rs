@@ -90,3 +90,6 @@ impl core::fmt::Debug for Kernels {
         f.debug_tuple("Kernels").field(&self.name).finish()
     }
 }
+
+#[cfg(test)]
+mod tests;

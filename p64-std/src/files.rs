@@ -31,10 +31,17 @@ pub(crate) fn not_a_file(kind: FileType) -> Option<&'static str> {
     }
 }
 
-/// The kind of an open file, by its first bytes.
-pub(crate) fn sniff(file: &File, path: &Path, len: u64) -> Result<Kind> {
+/// The error for a file of kind `found` where `wanted` is needed.
+pub(crate) fn other_kind(path: &Path, found: Kind, wanted: Kind) -> Error {
+    let path = path.to_owned();
+    if found.is_model() { Error::WrongFormat { path, found, wanted } } else { Error::NotAModel { path, kind: found } }
+}
+
+/// The kind of a file, by its first bytes.
+pub(crate) fn kind(path: &Path) -> Result<Kind> {
+    let (file, len) = open(path)?;
     let mut head = Vec::new();
-    read_on(file, path, &mut head, len.min(SNIFF_LEN as u64))?;
+    read_on(&file, path, &mut head, len.min(SNIFF_LEN as u64))?;
     Ok(Kind::of(&head))
 }
 

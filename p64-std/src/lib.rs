@@ -2,10 +2,16 @@
 //! sessions. The bytes of a `.p64` are only ever interpreted by `p64_core`.
 #![deny(unsafe_code)]
 
+pub mod atomic_file;
 pub mod error;
 mod files;
 pub mod gguf;
 pub mod map;
+pub mod model;
+pub mod pool;
+
 pub mod sniff;
+pub mod tokenizer;
+pub mod write;
 
 pub use error::{Error, Result};

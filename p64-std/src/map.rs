@@ -1,8 +1,10 @@
 //! Files mapped into memory, read-only: the operating system brings pages in as they are touched and drops them when
 //! memory is short.
 
+mod container;
 mod gguf;
 
+pub use container::{MapOptions, MappedContainer, checksum};
 pub use gguf::MappedGguf;
 
 use crate::error::{Error, Result};

@@ -7,3 +7,4 @@ pub mod assemble;
 pub mod broken;
 pub mod data;
 pub mod mutate;
+pub mod toy;

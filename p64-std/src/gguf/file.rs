@@ -110,12 +110,11 @@ fn read_head(file: &File, path: &Path, len: u64) -> Result<Head> {
 
 /// A file of another kind is that kind's error, not a broken rule of GGUF.
 pub(crate) fn refuse(path: &Path, error: GgufError) -> Error {
-    let path = path.to_owned();
-    match error.problem {
-        Problem::NotGguf(found) if found.is_model() => Error::WrongFormat { path, found, wanted: Kind::Gguf },
-        Problem::NotGguf(kind) => Error::NotAModel { path, kind },
-        Problem::BigEndian => Error::NotAModel { path, kind: Kind::GgufBigEndian },
-        Problem::Short { have: 0, .. } if error.place == Place::Header => Error::NotAModel { path, kind: Kind::Empty },
-        _ => Error::Gguf { path, source: Box::new(error) },
-    }
+    let found = match error.problem {
+        Problem::NotGguf(kind) => kind,
+        Problem::BigEndian => Kind::GgufBigEndian,
+        Problem::Short { have: 0, .. } if error.place == Place::Header => Kind::Empty,
+        _ => return Error::gguf(path, error),
+    };
+    files::other_kind(path, found, Kind::Gguf)
 }

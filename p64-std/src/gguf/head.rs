@@ -130,6 +130,12 @@ impl<'a> Gguf<'a> {
         &self.tensors
     }
 
+    /// Place in the table of the tensor of this name.
+    #[must_use]
+    pub fn position(&self, name: &str) -> Option<u32> {
+        self.by_name.get(name).copied()
+    }
+
     /// The tensor of this name.
     #[must_use]
     pub fn find(&self, name: &str) -> Option<&GgufTensor<'a>> {
