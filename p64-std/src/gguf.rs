@@ -23,12 +23,16 @@
 mod error;
 mod file;
 mod head;
+mod set;
 mod tensors;
 
 pub use error::{Error, Place, Problem};
 pub use file::GgufFile;
 pub(crate) use file::refuse;
+pub(crate) use head::read_alignment;
 pub use head::{Gguf, MAX_HEAD};
+pub use set::GgufSet;
+pub(crate) use set::PartName;
 pub use tensors::GgufTensor;
 pub(crate) use tensors::data_order;
 

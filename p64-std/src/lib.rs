@@ -3,13 +3,16 @@
 #![deny(unsafe_code)]
 
 pub mod atomic_file;
+pub mod convert;
 pub mod error;
+pub mod export;
 mod files;
 pub mod gguf;
 pub mod map;
 pub mod model;
 pub mod pool;
-
+pub mod sample;
+pub mod session;
 pub mod sniff;
 pub mod tokenizer;
 pub mod write;

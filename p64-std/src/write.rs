@@ -10,6 +10,7 @@
 
 mod error;
 mod order;
+mod pairs;
 mod plan;
 mod q42t;
 mod sections;
@@ -17,8 +18,10 @@ mod writer;
 
 pub use error::PlanError;
 pub use order::file_order;
+pub use pairs::{Pairs, area};
 pub use plan::{LayoutOptions, Model, Plan, TensorDescription};
 pub use q42t::{TokenizerParts, encode as encode_tokenizer};
+pub(crate) use writer::zeros;
 pub use writer::{BlobSink, CHUNK, write};
 
 #[cfg(test)]

@@ -32,16 +32,16 @@ pub fn unpack(block: &[u8; BYTES]) -> [Group<2>; 8] {
     let d = from_f16(&raw.d);
     let mut groups = [Group::ZERO; 8];
     let (runs, _) = groups.as_chunks_mut::<4>();
-    for (run, packed) in runs.iter_mut().zip(&raw.quants) {
-        for (group, shift) in run.iter_mut().zip([0, 2, 4, 6]) {
-            group.quants = packed.map(|byte| i16::from(byte >> shift & 3));
+    for ((run, packed), third) in runs.iter_mut().zip(&raw.quants).zip([0, 4]) {
+        for (group, j) in run.iter_mut().zip(0..4) {
+            for (quant, (byte, bits)) in group.quants.iter_mut().zip(packed.iter().zip(&raw.third)) {
+                let joined = byte >> (2 * j) & 3 | (bits >> (third + j) & 1) << 2;
+                *quant = i16::from(joined.cast_signed() - 4);
+            }
         }
     }
     let scales = super::scales::six_bit_sixteen(&raw.scales);
-    for ((group, scales), g) in groups.iter_mut().zip(scales.as_chunks::<2>().0).zip(0..) {
-        for (quant, byte) in group.quants.iter_mut().zip(&raw.third) {
-            *quant = (*quant | i16::from(byte >> g & 1) << 2) - 4;
-        }
+    for (group, scales) in groups.iter_mut().zip(scales.as_chunks::<2>().0) {
         group.scales = scales.map(|scale| d * f32::from(scale));
     }
     groups

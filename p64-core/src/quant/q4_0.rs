@@ -25,9 +25,16 @@ struct Raw {
 #[must_use]
 pub fn unpack(block: &[u8; BYTES]) -> [Group<1>; 1] {
     let raw: &Raw = transmute_ref!(block);
-    let mut quants = super::scales::nibbles(&raw.quants);
-    for quant in &mut quants {
-        *quant -= 8;
+    // The offset is taken in bytes: compilers then widen with the multiplication, not ahead of it.
+    let mut bytes = [0i8; 32];
+    let (low, high) = bytes.split_at_mut(16);
+    for ((low, high), byte) in low.iter_mut().zip(high).zip(&raw.quants) {
+        *low = (byte & 0x0f).cast_signed() - 8;
+        *high = (byte >> 4).cast_signed() - 8;
+    }
+    let mut quants = [0i16; 32];
+    for (quant, byte) in quants.iter_mut().zip(bytes) {
+        *quant = i16::from(byte);
     }
     [Group { quants, scales: [from_f16(&raw.d)], mins: [0.0] }]
 }

@@ -34,11 +34,16 @@ pub fn unpack(block: &[u8; BYTES]) -> [Group<1>; 8] {
     let (d, dmin) = (from_f16(&raw.d), from_f16(&raw.dmin));
     let (scales, mins) = super::scales::six_bit_pairs(&raw.scales);
     let mut groups = [Group::ZERO; 8];
-    super::q4_k::unpack_nibbles(&raw.quants, &mut groups);
-    for ((group, g), (scale, min)) in groups.iter_mut().zip(0..).zip(scales.iter().zip(&mins)) {
-        for (quant, byte) in group.quants.iter_mut().zip(&raw.fifth) {
-            *quant |= i16::from(byte >> g & 1) << 4;
+    for ((pair, packed), shift) in groups.as_chunks_mut::<2>().0.iter_mut().zip(&raw.quants).zip([0, 2, 4, 6]) {
+        let [low, high] = pair;
+        for ((low, high), (byte, fifth)) in
+            low.quants.iter_mut().zip(&mut high.quants).zip(packed.iter().zip(&raw.fifth))
+        {
+            *low = i16::from(byte & 0x0f | (fifth >> shift & 1) << 4);
+            *high = i16::from(byte >> 4 | (fifth >> shift & 2) << 3);
         }
+    }
+    for (group, (scale, min)) in groups.iter_mut().zip(scales.iter().zip(&mins)) {
         group.scales = [d * f32::from(*scale)];
         group.mins = [dmin * f32::from(*min)];
     }

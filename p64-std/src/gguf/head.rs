@@ -288,7 +288,8 @@ fn check_pairs(metadata: &Metadata<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-fn read_alignment(metadata: &Metadata<'_>) -> Result<u32, Error> {
+/// `general.alignment` by rule G9, or its default.
+pub(crate) fn read_alignment(metadata: &Metadata<'_>) -> Result<u32, Error> {
     const KEY: &str = "general.alignment";
     let Some((index, (_, value))) = (0u32..).zip(metadata.iter()).find(|(_, (key, _))| *key == KEY) else {
         return Ok(DEFAULT_ALIGNMENT);

@@ -29,7 +29,7 @@ impl Rng {
     pub fn activations(&mut self, len: usize) -> Vec<f32> {
         let mut one = || {
             let sum: f32 = (0..6).map(|_| self.value()).sum();
-            if self.bits() % 200 == 0 { sum * 30.0 } else { sum }
+            if self.bits().is_multiple_of(200) { sum * 30.0 } else { sum }
         };
         (0..len).map(|_| one()).collect()
     }

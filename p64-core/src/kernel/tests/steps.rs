@@ -3,7 +3,7 @@
 use super::naive::{self, assert_close};
 use super::seeds::Rng;
 use crate::error::Code;
-use crate::kernel::generic::activation::{gelu, gelu_f16, gelu_gate, silu, silu_gate};
+use crate::kernel::generic::activation::{gelu, gelu_f16, gelu_f16_gate, gelu_gate, silu, silu_gate};
 use crate::kernel::generic::attention::Attention;
 use crate::kernel::generic::rmsnorm::{rmsnorm, rmsnorm_heads, rmsnorm_in_place};
 use crate::kernel::generic::rope::{Pairing, Rope};
@@ -131,6 +131,19 @@ fn gates_multiply() {
     for i in 0..4 {
         assert_eq!((s[i], g[i]), (silu(gate[i]) * up[i], gelu(gate[i]) * up[i]));
     }
+}
+
+/// Gate, up and their product at the first layer of Gemma 3 270M (weights dequantised), as llama.cpp 0c1e57098 computes
+/// them for the last token of a prompt: its GELU goes through f16, and so must ours to give the same bits.
+#[test]
+fn gelu_f16_is_llama_cpps() {
+    let mut gate: [f32; 8] =
+        [-0.7363248, 0.4993456, 1.3656032, -1.124849, -0.9545321, -0.9926778, -1.12702, -0.37419367];
+    let up: [f32; 8] = [0.84553874, -0.4390437, 0.32946795, 0.28509802, -1.212601, -0.044934213, 0.3490901, -0.8596466];
+    let product: [f32; 8] =
+        [-0.14377874, -0.15145722, 0.4108697, -0.041832007, 0.19687003, 0.007163584, -0.051178858, 0.11396194];
+    gelu_f16_gate(&mut gate, &up);
+    assert_eq!(gate, product);
 }
 
 #[test]
