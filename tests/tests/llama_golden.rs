@@ -15,7 +15,7 @@ mod probes;
 use compare::{divergence, largest_difference, rms};
 use engine::Engine;
 use golden::{Case, cases};
-use p64_core::forward::{Options, argmax};
+use p64_core::forward::{Node, Options, argmax};
 use p64_core::kernel::Activations;
 use probes::Seen;
 
@@ -151,24 +151,23 @@ fn gemma3_production_path_is_nearer_than_llama_cpp() {
     production_path(GEMMA3, &[3, 4]);
 }
 
-/// Names the first intermediate that is wrong, which the logits cannot.
-fn intermediates(name: &str, least: usize, bar: f64) {
+/// Compares the intermediates of the first prompt in order, so that a failure names the first one that is wrong.
+///
+/// `least` of them have a golden; `bar` says how far each may be, by its name.
+fn intermediates(name: &str, least: usize, bar: impl Fn(&str) -> f64) {
     let (prompt, goldens) = golden::probes(name);
     let mut seen = Vec::new();
-    let mut probe = |node: p64_core::forward::Node<'_>| seen.push(Seen::of(node));
+    let mut probe = |node: Node<'_>| seen.push(Seen::of(node));
     let mut options = Options { activations: Activations::F32, probe: Some(&mut probe), ..Options::default() };
     Engine::open(name).prompt(&prompt, &mut options);
     let mut compared = 0;
-    let mut worst = (0.0, String::new());
+    let mut worst = (0.0, "");
     for ours in &seen {
         let Some(golden) = ours.golden(&goldens) else { continue };
         let deviation = ours.deviation(golden);
-        if std::env::var_os("P64_PROBES").is_some() {
-            println!("{} {} {deviation:.2e}", ours.name, golden.op);
-        }
-        assert!(deviation <= bar, "{} ({}) deviates by {deviation:e}", ours.name, golden.op);
+        assert!(deviation <= bar(&ours.name), "{} ({}) deviates by {deviation:e}", ours.name, golden.op);
         if deviation > worst.0 {
-            worst = (deviation, ours.name.clone());
+            worst = (deviation, &ours.name);
         }
         compared += 1;
     }
@@ -183,10 +182,14 @@ fn intermediates(name: &str, least: usize, bar: f64) {
 
 #[test]
 fn smollm2_intermediates_are_llama_cpps() {
-    intermediates(SMOLLM2, 0, 1.0);
+    intermediates(SMOLLM2, 483, |_| 1e-5);
 }
 
+/// Gemma's gelu is rounded to f16: a value that falls on the other side of a rounding differs by 2^-11 at once, and the
+/// layers after it carry that on. What comes before the first gelu shows that nothing else is amiss.
 #[test]
 fn gemma3_intermediates_are_llama_cpps() {
-    intermediates(GEMMA3, 0, 1.0);
+    let first = ["embd", "inp_scaled", "attn_norm-0", "Qcur-0", "Kcur-0", "Vcur-0", "Qcur_normed-0", "Kcur_normed-0"];
+    let then = ["kqv_out-0", "attn_post_norm-0", "sa_out-0", "ffn_norm-0", "ffn_gate-0", "ffn_up-0", "ffn_geglu-0"];
+    intermediates(GEMMA3, 328, |name| if first.contains(&name) || then.contains(&name) { 1e-5 } else { 3e-3 });
 }

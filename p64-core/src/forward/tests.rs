@@ -11,8 +11,10 @@ use std::vec;
 use std::vec::Vec;
 use tiny::{N_VOCAB, Tiny};
 
-const TOKENS: [u32; 9] = [3, 1, 4, 1, 5, 9, 2, 6, 10];
-const CONTEXT: usize = 12;
+/// More than a tile of attention.
+const TOKENS: [u32; N] = [3, 1, 4, 1, 5, 9, 2, 6, 10, 3, 5, 8, 9, 7, 9, 3, 2, 3, 8];
+const N: usize = 19;
+const CONTEXT: usize = 22;
 
 type Kv = KvCache<Vec<f32>>;
 
@@ -47,8 +49,10 @@ fn bits(values: &[f32]) -> Vec<u32> {
     values.iter().map(|value| value.to_bits()).collect()
 }
 
-/// Both models, with the share of the largest logit by which ours may differ from the f64 result.
-fn models() -> [(Tiny, (Vec<u8>, u64), &'static naive::Facts, f64); 2] {
+/// A model, its metadata, what the f64 pass knows about it, and the share of the largest logit by which the two may differ.
+type Subject = (Tiny, (Vec<u8>, u64), &'static naive::Facts, f64);
+
+fn models() -> [Subject; 2] {
     let (llama, gemma3) = (tiny::pairs("llama", tiny::LLAMA), tiny::pairs("gemma3", tiny::GEMMA3));
     // Gemma's gelu is rounded to f16, 11 bits.
     [(Tiny::llama(), llama, &naive::LLAMA, 2e-6), (Tiny::gemma3(), gemma3, &naive::GEMMA3, 1e-3)]
@@ -59,7 +63,7 @@ fn logits_are_those_of_the_formulas() {
     for (tiny, pairs, facts, tolerance) in models() {
         let model = tiny.model(&tiny::metadata(&pairs)).expect("it binds");
         let expected: Vec<f64> = naive::logits(&tiny, facts, &TOKENS).concat();
-        let ours = in_pieces(&model, &mut cache(model.config()), &[TOKENS.len()], &mut Options::default());
+        let ours = in_pieces(&model, &mut cache(model.config()), &[N], &mut Options::default());
         let largest = expected.iter().fold(0.0f64, |max, value| value.abs().max(max));
         for (index, (ours, expected)) in ours.iter().zip(&expected).enumerate() {
             let difference = (f64::from(*ours) - expected).abs() / largest;
@@ -88,13 +92,13 @@ impl Workers for Backwards {
 fn pieces_and_workers_do_not_change_a_bit() {
     for (tiny, pairs, ..) in models() {
         let model = tiny.model(&tiny::metadata(&pairs)).expect("it binds");
-        let whole = in_pieces(&model, &mut cache(model.config()), &[9], &mut Options::default());
-        for pieces in [&[1; 9][..], &[4, 5], &[2, 1, 6], &[8, 1]] {
+        let whole = in_pieces(&model, &mut cache(model.config()), &[N], &mut Options::default());
+        for pieces in [&[1; N][..], &[4, 15], &[2, 1, 16], &[18, 1]] {
             let found = in_pieces(&model, &mut cache(model.config()), pieces, &mut Options::default());
             assert_eq!(bits(&whole), bits(&found), "{pieces:?}");
         }
         let mut options = Options { workers: &Backwards, ..Options::default() };
-        assert_eq!(bits(&whole), bits(&in_pieces(&model, &mut cache(model.config()), &[7, 2], &mut options)));
+        assert_eq!(bits(&whole), bits(&in_pieces(&model, &mut cache(model.config()), &[17, 2], &mut options)));
     }
 }
 
@@ -102,15 +106,15 @@ fn pieces_and_workers_do_not_change_a_bit() {
 fn prefill_gives_the_last_position_whatever_the_chunk() {
     for (tiny, pairs, ..) in models() {
         let model = tiny.model(&tiny::metadata(&pairs)).expect("it binds");
-        let whole = in_pieces(&model, &mut cache(model.config()), &[9], &mut Options::default());
-        for chunk in [1, 2, 3, 4, 9, 12] {
+        let whole = in_pieces(&model, &mut cache(model.config()), &[N], &mut Options::default());
+        for chunk in [1, 2, 3, 4, 9, 18, 19, 22] {
             let mut kv = cache(model.config());
             let mut logits = vec![0.0; N_VOCAB];
             with_scratch(model.config(), chunk, |scratch| {
                 prefill(&model, &TOKENS, &mut kv, scratch, &mut Options::default(), &mut logits).expect("it runs");
             });
-            assert_eq!(bits(&whole[8 * N_VOCAB..]), bits(&logits), "chunks of {chunk}");
-            assert_eq!(kv.len(), 9);
+            assert_eq!(bits(&whole[(N - 1) * N_VOCAB..]), bits(&logits), "chunks of {chunk}");
+            assert_eq!(kv.len(), N);
         }
     }
 }
@@ -120,15 +124,15 @@ fn a_truncated_cache_replays() {
     for (tiny, pairs, ..) in models() {
         let model = tiny.model(&tiny::metadata(&pairs)).expect("it binds");
         let mut kv = cache(model.config());
-        let whole = in_pieces(&model, &mut kv, &[9], &mut Options::default());
-        kv.truncate(20);
-        assert_eq!(kv.len(), 9);
+        let whole = in_pieces(&model, &mut kv, &[N], &mut Options::default());
+        kv.truncate(40);
+        assert_eq!(kv.len(), N);
         kv.truncate(4);
-        let replayed = in_pieces(&model, &mut kv, &[3, 2], &mut Options::default());
+        let replayed = in_pieces(&model, &mut kv, &[3, 12], &mut Options::default());
         assert_eq!(bits(&whole[4 * N_VOCAB..]), bits(&replayed));
         kv.clear();
         assert!(kv.is_empty());
-        assert_eq!(bits(&whole), bits(&in_pieces(&model, &mut kv, &[9], &mut Options::default())));
+        assert_eq!(bits(&whole), bits(&in_pieces(&model, &mut kv, &[N], &mut Options::default())));
     }
 }
 
@@ -136,15 +140,15 @@ fn a_truncated_cache_replays() {
 fn the_last_position_alone_is_the_last_of_all() {
     for (tiny, pairs, ..) in models() {
         let model = tiny.model(&tiny::metadata(&pairs)).expect("it binds");
-        let whole = in_pieces(&model, &mut cache(model.config()), &[9], &mut Options::default());
+        let whole = in_pieces(&model, &mut cache(model.config()), &[N], &mut Options::default());
         let mut logits = vec![0.0; N_VOCAB];
         let mut kv = cache(model.config());
-        with_scratch(model.config(), 9, |scratch| {
+        with_scratch(model.config(), N, |scratch| {
             forward(&model, &TOKENS[..5], &mut kv, scratch, &mut Options::default(), Logits::None).expect("it runs");
             let last = Logits::Last(&mut logits);
             forward(&model, &TOKENS[5..], &mut kv, scratch, &mut Options::default(), last).expect("it runs");
         });
-        assert_eq!(bits(&whole[8 * N_VOCAB..]), bits(&logits));
+        assert_eq!(bits(&whole[(N - 1) * N_VOCAB..]), bits(&logits));
     }
 }
 
@@ -158,7 +162,7 @@ fn probes_see_the_graph_in_order() {
         names.push((node.name, node.op, node.layer));
     };
     let mut options = Options { probe: Some(&mut probe), ..Options::default() };
-    in_pieces(&model, &mut cache(model.config()), &[9], &mut options);
+    in_pieces(&model, &mut cache(model.config()), &[N], &mut options);
     assert_eq!(names[..3], [("embd", "GET_ROWS", None), ("inp_scaled", "SCALE", None), ("attn_norm", "MUL", Some(0))]);
     assert_eq!(
         names[names.len() - 3..],
@@ -180,8 +184,8 @@ fn the_callers_mistakes_leave_the_cache_as_it_was() {
 
         let beyond = prefill(&model, &[1, 2, 3, 4, 5, 11], &mut kv, scratch, options, &mut logits);
         assert_eq!(beyond, Err(Error::new(Code::TokenRange, Place::Token(5)).values(11, 11)));
-        let full = prefill(&model, &[1; 10], &mut kv, scratch, options, &mut logits);
-        assert_eq!(full, Err(Error::new(Code::ContextFull, Place::File).values(12, 12)));
+        let full = prefill(&model, &[1; 20], &mut kv, scratch, options, &mut logits);
+        assert_eq!(full, Err(Error::new(Code::ContextFull, Place::File).values(22, 22)));
         let many = forward(&model, &[1; 5], &mut kv, scratch, options, Logits::None);
         assert_eq!(many, Err(Error::buffer_too_small(5, 4)));
         let none = forward(&model, &[], &mut kv, scratch, options, Logits::None);
@@ -198,9 +202,9 @@ fn the_callers_mistakes_leave_the_cache_as_it_was() {
     let other = tiny::pairs("gemma3", tiny::GEMMA3);
     let other = Config::read(&tiny::metadata(&other)).expect("it reads");
     with_scratch(&config, 1, |scratch| {
-        let mut long = KvCache::new(&config, 13, vec![0.0; kv::required_len(&config, 13)]).expect("long enough");
+        let mut long = KvCache::new(&config, 23, vec![0.0; kv::required_len(&config, 23)]).expect("long enough");
         let short = forward(&model, &[1], &mut long, scratch, options, Logits::None);
-        assert_eq!(short, Err(Error::buffer_too_small(13, 12)));
+        assert_eq!(short, Err(Error::buffer_too_small(23, 22)));
         let foreign = forward(&model, &[1], &mut cache(&other), scratch, options, Logits::None);
         assert_eq!(foreign.map_err(|error| error.code), Err(Code::LengthMismatch));
     });

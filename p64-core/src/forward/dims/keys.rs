@@ -7,7 +7,8 @@ use crate::forward::parameter::Parameter;
 use crate::metadata::{Metadata, Value, ValueKind};
 
 /// Numbers below this are keys, those above tensors.
-const COUNT: usize = Parameter::RopeFreqs.number() as usize;
+const COUNT: usize = 64;
+const _: () = assert!(Parameter::RopeFreqs.number() == 64);
 
 /// Base of the rotary embedding where a file has none.
 const ROPE_BASE: f32 = 10_000.0;

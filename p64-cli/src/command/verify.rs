@@ -1,0 +1,158 @@
+//! `p64 verify`: every check of the format over every byte of a file.
+
+use crate::failure::{Failure, Result};
+use crate::input::Input;
+use crate::output::{Ui, number, progress::Progress};
+use p64_core::validate::{Integrity, OpenOptions, Policy};
+use serde::Serialize;
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+const EXAMPLES: &str = "\
+Examples:
+  p64 verify model.p64
+  p64 verify --strict *.p64
+  p64 verify --json model.p64 | jq .ok
+
+With several files, every one is checked; the exit code is the highest of theirs.
+A GGUF carries no checksums: of one, the structure is checked and the tokenizer.";
+
+/// Check files completely: structure, every checksum, metadata, tokenizer
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// Files to check, .p64 or GGUF
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// Refuse what the compatible policy only warns of
+    #[arg(long)]
+    strict: bool,
+    /// Check as programs do that open lazily: first the structure, then each tensor when it is taken
+    #[arg(long)]
+    lazy: bool,
+}
+
+/// What was found about a file.
+#[derive(Debug, Serialize)]
+struct Outcome {
+    path: String,
+    ok: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    format: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tensors: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bytes: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    seconds: Option<f64>,
+    warnings: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<Value>,
+}
+
+#[derive(Debug, Serialize)]
+struct Outcomes {
+    ok: bool,
+    files: Vec<Outcome>,
+}
+
+pub fn run(args: &Args, ui: &Ui) -> Result<u8> {
+    let mut code = 0;
+    let mut files = Vec::new();
+    for path in &args.files {
+        match check(args, path, ui) {
+            Ok(checked) => {
+                if !ui.json() {
+                    checked.warnings.iter().for_each(|warning| ui.warn(format_args!("{}: {warning}", path.display())));
+                    if !ui.quiet() {
+                        ui.line(checked.line(path))?;
+                    }
+                }
+                files.push(checked.outcome(path));
+            }
+            Err(failure @ Failure::Output(_)) => return Err(failure),
+            Err(failure) => {
+                code = code.max(failure.exit_code());
+                ui.error(&failure.message());
+                let error = Some(failure.object());
+                let path = path.display().to_string();
+                let warnings = Vec::new();
+                let (format, tensors, bytes, seconds) = (None, None, None, None);
+                files.push(Outcome { path, ok: false, format, tensors, bytes, seconds, warnings, error });
+            }
+        }
+    }
+    if ui.json() {
+        ui.object(&Outcomes { ok: code == 0, files })?;
+    }
+    Ok(code)
+}
+
+struct Checked {
+    format: &'static str,
+    tensors: u64,
+    bytes: u64,
+    time: Duration,
+    warnings: Vec<String>,
+}
+
+impl Checked {
+    fn line(&self, path: &Path) -> String {
+        let found = format!("{}, {}", number::plural(self.tensors, "tensor"), number::bytes(self.bytes));
+        match self.format {
+            "p64" => {
+                let speed = number::gigabytes_per_second(self.bytes, self.time);
+                format!("{}: OK, {found}, {speed:.1} GB/s", path.display())
+            }
+            _ => format!("{}: OK, {found}, structure only (a GGUF carries no checksums)", path.display()),
+        }
+    }
+
+    fn outcome(self, path: &Path) -> Outcome {
+        Outcome {
+            path: path.display().to_string(),
+            ok: true,
+            format: Some(self.format),
+            tensors: Some(self.tensors),
+            bytes: Some(self.bytes),
+            seconds: Some(self.time.as_secs_f64()),
+            warnings: self.warnings,
+            error: None,
+        }
+    }
+}
+
+fn check(args: &Args, path: &Path, ui: &Ui) -> Result<Checked> {
+    let began = Instant::now();
+    match Input::open(path)? {
+        Input::P64(mut file) => {
+            let policy = if args.strict { Policy::Strict } else { Policy::Compatible };
+            let integrity = if args.lazy { Integrity::Lazy } else { Integrity::Full };
+            let (container, warnings) = file.container(&OpenOptions { policy, integrity, ..OpenOptions::default() })?;
+            let core = |source| p64_std::Error::Core { path: path.to_owned(), source };
+            let progress = Progress::new(ui, "verifying");
+            let mut done = 0;
+            for info in container.tensors() {
+                done += container.tensor(&info).map_err(core)?.bytes().len() as u64;
+                progress.set(done, container.file_len());
+            }
+            container.metadata().map_err(core)?;
+            container.provenance().map_err(core)?;
+            Ok(Checked {
+                format: "p64",
+                tensors: container.tensor_count().into(),
+                bytes: container.file_len(),
+                time: began.elapsed(),
+                warnings: warnings.iter().map(ToString::to_string).collect(),
+            })
+        }
+        Input::Gguf(file) => Ok(Checked {
+            format: "gguf",
+            tensors: file.gguf().tensors().len() as u64,
+            bytes: file.gguf().file_len(),
+            time: began.elapsed(),
+            warnings: Vec::new(),
+        }),
+    }
+}
