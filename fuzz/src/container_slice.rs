@@ -35,8 +35,8 @@ fn open(file: &[u8], policy: Policy, integrity: Integrity, warnings: &mut Vec<Er
     let options = OpenOptions { policy, integrity, ..OpenOptions::default() };
     let tensors = file.len() / 64;
     let mut names = vec![NameSlot::default(); tensors];
-    let verified: Vec<_> = (0..tensors).map(|_| AtomicU8::new(0)).collect();
-    let indexed = Storage { names: &mut names, verified: &verified };
+    let mut verified: Vec<_> = (0..tensors).map(|_| AtomicU8::new(0)).collect();
+    let indexed = Storage { names: &mut names, verified: &mut verified };
 
     let plain = Container::open_with(file, &options, Storage::default(), &mut |_| ());
     let container = match Container::open_with(file, &options, indexed, &mut |warning| warnings.push(warning)) {

@@ -49,7 +49,7 @@ impl P64File {
     /// Validates the file; the second value is what the compatible policy let pass.
     pub fn container(&mut self, options: &OpenOptions) -> Result<(Container<'_>, Vec<CoreError>)> {
         let mut warnings = Vec::new();
-        let storage = Storage { names: &mut self.names, verified: &self.verified };
+        let storage = Storage { names: &mut self.names, verified: &mut self.verified };
         let container = Container::open_with(&self.mapping, options, storage, &mut |warning| warnings.push(warning));
         match container {
             Ok(container) => Ok((container, warnings)),

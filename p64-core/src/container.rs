@@ -66,13 +66,16 @@ impl<'a> Container<'a> {
         storage: Storage<'a>,
         on_warning: &mut dyn FnMut(Error),
     ) -> Result<Self> {
-        let parts = validate(file, options, storage.names, on_warning)?;
-        let (need, have) = (parts.entries.len(), storage.verified.len());
+        let Storage { names, verified } = storage;
+        let parts = validate(file, options, names, on_warning)?;
+        let (need, have) = (parts.entries.len(), verified.len());
         if have != 0 && have < need {
             return Err(Error::buffer_too_small(need, have));
         }
+        // Memory that served another file says nothing about this one.
+        verified.iter_mut().for_each(|slot| *slot.get_mut() = 0);
         let OpenOptions { integrity, checksum, .. } = *options;
-        Ok(Self { file, parts, integrity, checksum, verified: storage.verified })
+        Ok(Self { file, parts, integrity, checksum, verified })
     }
 
     /// The header.

@@ -19,7 +19,6 @@ pub use value::{Array, Strings, Value, ValueKind};
 
 use crate::bytes::Cursor;
 use crate::error::{Code, Error, Place, Result};
-use crate::hash::fnv1a64;
 use crate::limits::MAX_STRING;
 use crate::num;
 
@@ -85,26 +84,22 @@ impl<'a> Metadata<'a> {
         Ok(Self { count, pairs: before.get(..used).unwrap_or_default() })
     }
 
-    /// Compares hashes window by window, so that a few hundred bytes of stack do.
+    /// Compares keys window by window, so that a kilobyte of stack does.
     fn check_unique(&self) -> Result<()> {
         const WINDOW: usize = 64;
         if self.count > MAX_CHECKED_KEYS {
             return Ok(());
         }
         for first in (0..self.count).step_by(WINDOW) {
-            let mut hashes = [0u64; WINDOW];
+            let mut window = [""; WINDOW];
             let keys = (0u32..).zip(self.iter()).skip(num::index(first));
             for ((index, (key, _)), at) in keys.zip(0usize..) {
-                let hash = fnv1a64(key.as_bytes());
-                let earlier = (first..index).zip(hashes.iter()).find(|(_, other)| **other == hash);
-                if let Some((other, _)) = earlier
-                    && self.iter().nth(num::index(other)).is_some_and(|(name, _)| name == key)
-                {
+                if let Some((other, _)) = (first..index).zip(window.iter()).find(|(_, other)| **other == key) {
                     let error = Error::new(Code::MetadataDuplicateKey, Place::Key(index));
                     return Err(error.values(u64::from(other), 0));
                 }
-                if let Some(slot) = hashes.get_mut(at) {
-                    *slot = hash;
+                if let Some(slot) = window.get_mut(at) {
+                    *slot = key;
                 }
             }
         }

@@ -45,7 +45,7 @@ mod sections;
 pub(crate) use checksums::check_blob;
 pub(crate) use names::{name_at, name_hash};
 pub use policy::{Integrity, Policy, Report};
-pub(crate) use schedule::layer_unit;
+pub(crate) use schedule::{Grouped, Unit, layer_unit};
 pub use sections::Sections;
 
 use crate::crc32c::{self, ChecksumFn};
@@ -90,9 +90,10 @@ pub struct NameSlot {
 pub struct Storage<'a> {
     /// One slot per tensor makes look-up by name `O(log n)`, and is required beyond [`MAX_UNINDEXED`] tensors.
     pub names: &'a mut [NameSlot],
-    /// One byte per tensor, zero: remembers under [`Integrity::Lazy`] which blobs have been verified, so that each is read
-    /// once. Without it a blob is verified each time it is taken.
-    pub verified: &'a [AtomicU8],
+    /// One byte per tensor: remembers under [`Integrity::Lazy`] which blobs have been verified, so that each is read once.
+    /// Without it a blob is verified each time it is taken. What it held before does not matter; it is lent exclusively,
+    /// so that nobody but the container can say that a blob is good.
+    pub verified: &'a mut [AtomicU8],
 }
 
 /// Most tensors a container may have without a name index: the check for duplicates is quadratic then.

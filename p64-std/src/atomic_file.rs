@@ -3,8 +3,9 @@
 //! The bytes go into a file without a name in the folder of the target (`O_TMPFILE`), which vanishes with the process
 //! however it ends. When they are complete they are flushed to the device, the file gets a name, and the folder is
 //! flushed. A target that exists is replaced by renaming, so that at every moment its path leads to the old file or to
-//! the new one. Where the file system knows no nameless files, a hidden file stands in, which is removed on every error
-//! but may be left behind by SIGKILL.
+//! the new one; for that it needs a hidden name for an instant, under which a SIGKILL just then leaves it complete. Where
+//! the file system knows no nameless files, a hidden file stands in from the beginning, which is removed on every error but
+//! may be left behind by SIGKILL.
 
 use crate::error::{Error, Result};
 use crate::files;

@@ -363,7 +363,12 @@ impl<'t> Output<'t> {
         self.utf8.finish(&mut rest);
         self.filter.push(&rest);
         self.filter.flush();
-        self.emit(on_text);
+        // Who asked to stop is shown nothing more; the result still has what was generated.
+        if self.cancelled {
+            self.text.push_str(&self.filter.take());
+        } else {
+            self.emit(on_text);
+        }
         self.text
     }
 }

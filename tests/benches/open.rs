@@ -27,7 +27,7 @@ fn container(count: usize) -> Vec<u8> {
 
 fn open<'a>(file: &'a [u8], names: &'a mut [NameSlot], integrity: Integrity) -> Container<'a> {
     let options = OpenOptions { policy: Policy::Strict, integrity, ..OpenOptions::default() };
-    Container::open_with(file, &options, Storage { names, verified: &[] }, &mut |_| ()).expect("valid")
+    Container::open_with(file, &options, Storage { names, verified: &mut [] }, &mut |_| ()).expect("valid")
 }
 
 #[divan::bench(args = COUNTS)]

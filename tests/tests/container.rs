@@ -12,8 +12,8 @@ fn strict(integrity: Integrity) -> OpenOptions {
 
 fn open(file: &[u8], options: &OpenOptions) -> Result<(), Error> {
     let mut names = [NameSlot::default(); 32];
-    let verified = [const { AtomicU8::new(0) }; 32];
-    let storage = Storage { names: &mut names, verified: &verified };
+    let mut verified = [const { AtomicU8::new(0) }; 32];
+    let storage = Storage { names: &mut names, verified: &mut verified };
     Container::open_with(file, options, storage, &mut |_| ())?.verify_all()
 }
 
@@ -47,7 +47,7 @@ fn the_small_file_is_strictly_valid_and_says_what_was_put_in() {
 fn tensors_are_found_every_way() {
     let file = Assembly::small().build();
     let mut names = [NameSlot::default(); 16];
-    let storage = Storage { names: &mut names, verified: &[] };
+    let storage = Storage { names: &mut names, verified: &mut [] };
     let indexed = Container::open_with(&file, &OpenOptions::default(), storage, &mut |_| ()).expect("valid");
     let plain = Container::open(&file).expect("valid");
     for container in [indexed, plain] {
@@ -124,8 +124,8 @@ fn a_damaged_tensor_is_never_handed_out() {
     file[usize::try_from(damaged.start()).expect("small") + 50] ^= 4;
     assert_eq!(Container::open(&file).expect_err("damaged").code, Code::TensorChecksum);
 
-    let verified = [const { AtomicU8::new(0) }; 16];
-    let storage = Storage { names: &mut [], verified: &verified };
+    let mut verified = [const { AtomicU8::new(0) }; 16];
+    let storage = Storage { names: &mut [], verified: &mut verified };
     let container = Container::open_with(&file, &strict(Integrity::Lazy), storage, &mut |_| ()).expect("opens");
     for _ in 0..2 {
         for info in container.tensors() {
@@ -167,7 +167,63 @@ fn many_tensors_need_an_index() {
     let error = Container::open(&file).expect_err("no index");
     assert_eq!((error.code, error.found), (Code::TooManyTensors, 5000));
     let mut names = vec![NameSlot::default(); 5000];
-    let storage = Storage { names: &mut names, verified: &[] };
+    let storage = Storage { names: &mut names, verified: &mut [] };
     let container = Container::open_with(&file, &strict(Integrity::Full), storage, &mut |_| ()).expect("valid");
     assert_eq!(container.find("t4999").map(|info| info.index()), Some(4999));
+}
+
+/// Memory that served one file must not vouch for the next one.
+#[test]
+fn used_memory_verifies_nothing() {
+    let good = Assembly::small().build();
+    let mut bad = good.clone();
+    let at = Container::open(&good).expect("valid").find("token_embd.weight").expect("there").extent().start();
+    bad[usize::try_from(at).expect("small")] ^= 1;
+    let mut verified = [const { AtomicU8::new(0) }; 16];
+    for (file, passes) in [(&good, true), (&bad, false)] {
+        let storage = Storage { names: &mut [], verified: &mut verified };
+        let container = Container::open_with(file, &strict(Integrity::Lazy), storage, &mut |_| ()).expect("opens");
+        assert_eq!(container.verify_all().is_ok(), passes);
+    }
+}
+
+/// 5,000 names that are all the same 60,000 bytes would cost a scan of them each: 300 MB for a file of 400 KB.
+#[test]
+fn names_that_share_bytes_are_bounded() {
+    let mut assembly = Assembly::small();
+    assembly.flags = 0b10_0001;
+    let tensor = |name: String| p64_tests::assemble::TensorSpec::new(&name, 0xfffe, 24, 2, &[0], 0);
+    assembly.tensors = (0..5000).map(|i| tensor(if i == 0 { "n".repeat(60_000) } else { format!("t{i}") })).collect();
+    let mut file = assembly.build();
+    let mut names = vec![NameSlot::default(); 5000];
+    for (shared, passes) in [(1, true), (2, true), (5000, false)] {
+        for index in 0..shared {
+            let at = p64_tests::mutate::entry(&file, index, 0);
+            p64_tests::mutate::put_u32(&mut file, at, 1);
+        }
+        p64_tests::mutate::refix(&mut file);
+        let storage = Storage { names: &mut names, verified: &mut [] };
+        let opened = Container::open_with(&file, &OpenOptions::default(), storage, &mut |_| ());
+        // Two of them and the other names stay within the table and one longest name.
+        assert_eq!(opened.err().map(|error| error.code), (!passes).then_some(Code::NameOrder), "{shared} share");
+    }
+}
+
+/// Layers summed up in one pass equal layers summed up one by one, whether the table goes layer by layer or not.
+#[test]
+fn layers_equal_each_layer() {
+    let mut assembly = Assembly::small();
+    assembly.flags = 0b10_0001;
+    assembly.hparams[0] = 4;
+    for (order, grouped) in [([0, 0, 3, 3, 1, 4], false), ([0, 4, 0, 1, 4, 3], true)] {
+        for (tensor, layer) in assembly.tensors.iter_mut().zip(order.into_iter().chain([4; 6])) {
+            tensor.layer = layer;
+        }
+        let file = assembly.build();
+        let container = Container::open(&file).expect("valid");
+        let each: Vec<_> = (0..4).map(|layer| container.layer(layer).expect("there")).collect();
+        assert_eq!(container.layers().collect::<Vec<_>>(), each, "grouped: {grouped}");
+        assert_eq!(each.iter().map(|unit| unit.tensor_count).sum::<u32>(), if grouped { 4 } else { 5 });
+        assert!(each[2].extent.is_empty() && each[2].tensor_count == 0);
+    }
 }

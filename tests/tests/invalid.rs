@@ -75,12 +75,12 @@ fn by_call(code: Code) -> Option<Error> {
             Container::open(&file).err()
         }
         Code::BufferTooSmall => {
-            let verified = [const { std::sync::atomic::AtomicU8::new(0) }; 2];
-            let storage = Storage { names: &mut [], verified: &verified };
+            let mut verified = [const { std::sync::atomic::AtomicU8::new(0) }; 2];
+            let storage = Storage { names: &mut [], verified: &mut verified };
             Container::open_with(&small, &OpenOptions::default(), storage, &mut |_| ()).err()
         }
         Code::TooManyTensors => {
-            let storage = Storage { names: &mut [NameSlot::default(); 3], verified: &[] };
+            let storage = Storage { names: &mut [NameSlot::default(); 3], verified: &mut [] };
             Container::open_with(&small, &OpenOptions::default(), storage, &mut |_| ()).err()
         }
         Code::NoSuchTensor => {

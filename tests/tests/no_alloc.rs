@@ -50,8 +50,8 @@ fn the_counter_counts() {
 
 fn generate(file: &[u8], integrity: Integrity, activations: Activations) -> [u32; 8] {
     let mut names = [NameSlot::default(); 32];
-    let verified = [const { AtomicU8::new(0) }; 32];
-    let storage = Storage { names: &mut names, verified: &verified };
+    let mut verified = [const { AtomicU8::new(0) }; 32];
+    let storage = Storage { names: &mut names, verified: &mut verified };
     let options = OpenOptions { policy: Policy::Strict, integrity, checksum: crc32c::checksum };
     let container = Container::open_with(file, &options, storage, &mut |_| ()).expect("valid");
     let metadata = container.metadata().expect("well-formed").expect("there");

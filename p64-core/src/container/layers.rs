@@ -5,7 +5,7 @@ use super::{Container, TensorInfo};
 use crate::extent::Extent;
 use crate::layout::role::Role;
 use crate::num;
-use crate::validate::layer_unit;
+use crate::validate::{Grouped, Unit, layer_unit};
 
 /// One layer's tensors and the range of the file that holds them all.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -21,6 +21,11 @@ pub struct LayerUnit {
 }
 
 impl LayerUnit {
+    fn of(layer: u32, unit: Unit) -> Option<Self> {
+        let extent = Extent::between(unit.begin, unit.end)?;
+        Some(Self { layer, extent, tensor_count: unit.count, roles_mask: unit.roles_mask })
+    }
+
     /// Whether a role is present; always `false` for roles of 16 and above, which the mask cannot hold.
     #[must_use]
     pub fn has(&self, role: Role) -> bool {
@@ -51,15 +56,18 @@ impl<'a> Container<'a> {
                 roles_mask: record.roles_mask.get(),
             });
         }
-        let unit = layer_unit(layer, self.parts.entries);
-        let extent = Extent::between(unit.begin, unit.end)?;
-        Some(LayerUnit { layer, extent, tensor_count: unit.count, roles_mask: unit.roles_mask })
+        LayerUnit::of(layer, layer_unit(layer, self.parts.entries))
     }
 
-    /// The units of all layers, in order.
+    /// The units of all layers, in order: from the schedule, or computed in one pass where the table goes layer by layer,
+    /// else in one pass a layer.
     pub fn layers(&self) -> impl Iterator<Item = LayerUnit> + use<'a> {
         let container = *self;
-        (0..container.n_layer()).filter_map(move |layer| container.layer(layer))
+        let mut rest = Grouped::new(container.parts.entries, container.n_layer());
+        (0..container.n_layer()).filter_map(move |layer| match rest.as_mut().filter(|_| !container.has_schedule()) {
+            Some(rest) => LayerUnit::of(layer, rest.next(layer)),
+            None => container.layer(layer),
+        })
     }
 
     /// The tensors of a layer, in file order; `layer == n_layer` gives globals and unknown roles.

@@ -64,9 +64,12 @@ pub(super) fn check<'a>(
     Ok(slots)
 }
 
-/// Terminated, UTF-8, of sane length, in the order of the entries. Answers with the end of the last name.
+/// Terminated, UTF-8, of sane length, in the order of the entries, together hardly longer than the table. Answers with
+/// the end of the last name.
 fn check_each(entries: &[RawTensorEntry], strings: &[u8], start: u64, report: &mut Report<'_>) -> Result<usize> {
     let size = num::wide(strings.len());
+    // Names that share bytes could sum to far more than the table: each entry would cost a scan of its own.
+    let mut budget = strings.len().saturating_add(num::index(MAX_STRING));
     let mut expected = 1usize;
     let mut in_order = true;
     for (index, entry) in (0u32..).zip(entries) {
@@ -92,10 +95,12 @@ fn check_each(entries: &[RawTensorEntry], strings: &[u8], start: u64, report: &m
         if name.is_empty() {
             report.deviation(error(Code::NameEmpty))?;
         }
+        let out_of_order = error(Code::NameOrder).values(num::wide(expected), wide);
         if offset != expected && in_order {
             in_order = false;
-            report.deviation(error(Code::NameOrder).values(num::wide(expected), wide))?;
+            report.deviation(out_of_order)?;
         }
+        budget = budget.checked_sub(len).ok_or(out_of_order)?;
         expected = offset.saturating_add(len).saturating_add(1);
     }
     // Names in another order leave no single end; what lies behind the last one is then not judged.
@@ -119,13 +124,19 @@ fn find_duplicates_in_passes(entries: &[RawTensorEntry], strings: &[u8], report:
             let hash = name_hash(name);
             let earlier = (base..index).zip(hashes.iter().zip(chunk));
             for (first, (_, other)) in earlier.filter(|(_, (other, _))| **other == hash) {
-                if name_at(other, strings) == name {
+                if is_name(other, strings, name) {
                     report.deviation(duplicate(first, index))?;
                 }
             }
         }
     }
     Ok(())
+}
+
+/// Whether an entry has this name, without looking for the end of another.
+fn is_name(entry: &RawTensorEntry, strings: &[u8], name: &str) -> bool {
+    let rest = strings.get(num::index(entry.name_offset.get())..).unwrap_or_default();
+    rest.strip_prefix(name.as_bytes()).is_some_and(|rest| rest.first() == Some(&0))
 }
 
 /// The name of an entry; empty when it was not validated.

@@ -32,6 +32,33 @@ pub(crate) fn layer_unit(layer: u32, entries: &[RawTensorEntry]) -> Unit {
     unit
 }
 
+/// A table whose layers never go back, walked once from the first layer to the last.
+pub(crate) struct Grouped<'e> {
+    rest: &'e [RawTensorEntry],
+    n_layer: u32,
+}
+
+impl<'e> Grouped<'e> {
+    /// `None` when an entry stands behind one of a later layer. Entries of the group `n_layer` may stand anywhere.
+    pub(crate) fn new(entries: &'e [RawTensorEntry], n_layer: u32) -> Option<Self> {
+        let layers = || entries.iter().map(|entry| entry.manifold_idx.get()).filter(|&layer| layer < n_layer);
+        layers().zip(layers().skip(1)).all(|(a, b)| a <= b).then_some(Self { rest: entries, n_layer })
+    }
+
+    /// The unit of `layer`, which is later than that of the call before.
+    pub(crate) fn next(&mut self, layer: u32) -> Unit {
+        let n_layer = self.n_layer;
+        let run = |entries: &[RawTensorEntry], own: &dyn Fn(u32) -> bool| {
+            entries.iter().map(|e| e.manifold_idx.get()).take_while(|&at| own(at) || at >= n_layer).count()
+        };
+        let earlier = run(self.rest, &|at| at < layer);
+        let rest = self.rest.get(earlier..).unwrap_or_default();
+        let (own, after) = rest.split_at_checked(run(rest, &|at| at == layer)).unwrap_or((rest, &[]));
+        self.rest = after;
+        layer_unit(layer, own)
+    }
+}
+
 /// Most steps spent on a table whose layers are not grouped; grouped tables (all layer-major ones) take one pass.
 const MAX_STEPS: u64 = 1 << 26;
 
@@ -59,28 +86,13 @@ pub(super) fn check<'a>(
 }
 
 fn check_content(records: &[RawLayerScheduleEntry], entries: &[RawTensorEntry]) -> Result<()> {
-    let n_layer = num::count(records.len());
-    let layers = || entries.iter().map(|entry| entry.manifold_idx.get()).filter(|&layer| layer < n_layer);
-    let grouped = layers().zip(layers().skip(1)).all(|(a, b)| a <= b);
-    if !grouped && num::wide(records.len()).saturating_mul(num::wide(entries.len())) > MAX_STEPS {
+    let mut grouped = Grouped::new(entries, num::count(records.len()));
+    if grouped.is_none() && num::wide(records.len()).saturating_mul(num::wide(entries.len())) > MAX_STEPS {
         let error = Error::new(Code::LayerLimit, Place::Section(Section::Schedule));
         return Err(error.values(MAX_STEPS, num::wide(records.len())));
     }
-    let mut rest = entries;
     for (layer, record) in (0u32..).zip(records) {
-        let unit = if grouped {
-            let skip =
-                rest.iter().take_while(|e| e.manifold_idx.get() < layer || e.manifold_idx.get() >= n_layer).count();
-            rest = rest.get(skip..).unwrap_or_default();
-            // Entries of the group n_layer may stand between layers; they end no layer's run.
-            let run =
-                rest.iter().take_while(|e| e.manifold_idx.get() == layer || e.manifold_idx.get() >= n_layer).count();
-            let (own, after) = rest.split_at_checked(run).unwrap_or((rest, &[]));
-            rest = after;
-            layer_unit(layer, own)
-        } else {
-            layer_unit(layer, entries)
-        };
+        let unit = grouped.as_mut().map_or_else(|| layer_unit(layer, entries), |grouped| grouped.next(layer));
         compare(layer, record, unit)?;
     }
     Ok(())

@@ -41,7 +41,7 @@ impl Default for MapOptions {
 
 struct Owner {
     mapping: Mapping,
-    verified: Box<[AtomicU8]>,
+    verified: MutBorrow<Box<[AtomicU8]>>,
     names: MutBorrow<Box<[NameSlot]>>,
 }
 
@@ -69,7 +69,7 @@ impl MappedContainer {
         let mapping = Mapping::open(path)?;
         let tensors = count_tensors(&mapping, path)?;
         let owner = Owner {
-            verified: (0..tensors).map(|_| AtomicU8::new(0)).collect(),
+            verified: MutBorrow::new((0..tensors).map(|_| AtomicU8::new(0)).collect()),
             names: MutBorrow::new(vec![NameSlot::default(); tensors].into_boxed_slice()),
             mapping,
         };
@@ -77,7 +77,7 @@ impl MappedContainer {
         // Blobs are verified below, by several threads; `verified` then makes each a single look-up.
         let lazy = OpenOptions { policy: options.policy, integrity: Integrity::Lazy, checksum };
         let cell = Cell::try_new(owner, |owner| {
-            let storage = Storage { names: owner.names.borrow_mut(), verified: &owner.verified };
+            let storage = Storage { names: owner.names.borrow_mut(), verified: owner.verified.borrow_mut() };
             Container::open_with(&owner.mapping, &lazy, storage, &mut |warning| warnings.push(warning))
         });
         let cell = cell.map_err(|error| Error::core(path, error))?;
@@ -97,12 +97,6 @@ impl MappedContainer {
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
-    }
-
-    /// The whole file.
-    #[must_use]
-    pub fn bytes(&self) -> &[u8] {
-        &self.cell.borrow_owner().mapping
     }
 }
 
@@ -142,7 +136,9 @@ fn verify(container: &Container<'_>, threads: usize) -> p64_core::Result<()> {
         first
     };
     let found: Vec<_> = std::thread::scope(|scope| {
-        let helpers: Vec<_> = (1..threads.min(infos.len())).map(|_| scope.spawn(work)).collect();
+        // Threads that the system does not give are done without.
+        let help = |_| std::thread::Builder::new().spawn_scoped(scope, work).ok();
+        let helpers: Vec<_> = (1..threads.min(infos.len())).map_while(help).collect();
         let own = work();
         helpers.into_iter().map(|helper| helper.join().unwrap_or_default()).chain([own]).collect()
     });
