@@ -141,7 +141,10 @@ pub struct Session<'m> {
 
 impl std::fmt::Debug for Session<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Session").field("model", self.model).field("positions", &self.history.len()).finish_non_exhaustive()
+        f.debug_struct("Session")
+            .field("model", self.model)
+            .field("positions", &self.history.len())
+            .finish_non_exhaustive()
     }
 }
 
