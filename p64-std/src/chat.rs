@@ -96,7 +96,7 @@ impl ChatTemplate {
         let template = self.environment.get_template(NAME).map_err(|error| explain(&error))?;
         let messages = messages
             .iter()
-            .map(|message| Value::from_iter([("role", message.role.as_str()), ("content", message.content.as_str())]));
+            .map(|message| context! { role => message.role.as_str(), content => message.content.as_str() });
         let context = context! {
             messages => messages.collect::<Vec<Value>>(),
             add_generation_prompt => true,

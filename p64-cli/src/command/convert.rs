@@ -55,6 +55,8 @@ pub fn run(args: &Args, ui: &Ui) -> Result<u8> {
             if step.phase == Phase::Digest { reading } else { writing }.set(step.done, step.total);
         })?
     };
+    // Before the comparison, which maps the container.
+    let peak = memory::peak();
     report.warnings.iter().for_each(|warning| ui.warn(warning));
     let parity = args.check_parity.then(|| {
         let bar = Progress::new(ui, "comparing");
@@ -62,9 +64,9 @@ pub fn run(args: &Args, ui: &Ui) -> Result<u8> {
     });
     let parity = parity.transpose()?;
     if ui.json() {
-        ui.object(&object(args, &report, parity.as_ref()))?;
+        ui.object(&object(args, &report, peak, parity.as_ref()))?;
     } else if !ui.quiet() {
-        print(args, &report, parity.as_ref(), ui)?;
+        print(args, &report, peak, parity.as_ref(), ui)?;
     }
     match parity.as_ref().and_then(|parity| parity.differences.first()) {
         // Under `--json` the one object has told already.
@@ -77,7 +79,7 @@ pub fn run(args: &Args, ui: &Ui) -> Result<u8> {
     }
 }
 
-fn print(args: &Args, report: &ConvertReport, parity: Option<&ParityReport>, ui: &Ui) -> Result<()> {
+fn print(args: &Args, report: &ConvertReport, peak: Option<u64>, parity: Option<&ParityReport>, ui: &Ui) -> Result<()> {
     let tensors = number::plural(report.tensors, "tensor");
     let (bytes, source) = (number::bytes(report.bytes), number::bytes(report.source_bytes));
     let time = number::duration(report.duration);
@@ -90,7 +92,7 @@ fn print(args: &Args, report: &ConvertReport, parity: Option<&ParityReport>, ui:
     }
     let padding = number::bytes(report.padding_bytes);
     ui.line(format_args!("  padding   {padding} ({})", number::share(report.padding_bytes, report.bytes)))?;
-    let peak = memory::peak().map(|peak| format!(", peak memory {}", number::bytes(peak)));
+    let peak = peak.map(|peak| format!(", peak memory {}", number::bytes(peak)));
     ui.line(format_args!("  took      {time}, {speed}{}", peak.unwrap_or_default()))?;
     if let Some(parity) = parity.filter(|parity| parity.is_equal()) {
         let (tensors, bytes) = (number::plural(parity.tensors, "tensor"), number::bytes(parity.bytes));
@@ -99,7 +101,7 @@ fn print(args: &Args, report: &ConvertReport, parity: Option<&ParityReport>, ui:
     Ok(())
 }
 
-fn object(args: &Args, report: &ConvertReport, parity: Option<&ParityReport>) -> serde_json::Value {
+fn object(args: &Args, report: &ConvertReport, peak: Option<u64>, parity: Option<&ParityReport>) -> serde_json::Value {
     json!({
         "input": args.input.display().to_string(),
         "output": args.output.display().to_string(),
@@ -113,7 +115,7 @@ fn object(args: &Args, report: &ConvertReport, parity: Option<&ParityReport>) ->
         "raw_transcode": report.raw_transcode,
         "warnings": report.warnings.iter().map(ToString::to_string).collect::<Vec<_>>(),
         "seconds": report.duration.as_secs_f64(),
-        "peak_memory_bytes": memory::peak(),
+        "peak_memory_bytes": peak,
         "parity": parity.map(|parity| json!({
             "equal": parity.is_equal(),
             "tensors": parity.tensors,
