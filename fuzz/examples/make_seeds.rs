@@ -15,8 +15,13 @@ type Seed = (&'static str, Vec<u8>);
 
 fn main() -> io::Result<()> {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus");
-    let targets =
-        [("metadata", metadata()), ("q42t", q42t()), ("container_slice", containers()), ("gguf_reader", ggufs())];
+    let targets = [
+        ("metadata", metadata()),
+        ("q42t", q42t()),
+        ("container_slice", containers()),
+        ("gguf_reader", ggufs()),
+        ("convert_and_back", ggufs()),
+    ];
     for (target, seeds) in targets {
         let folder = corpus.join(target);
         fs::create_dir_all(&folder)?;

@@ -4,6 +4,7 @@
 //! A body returns when the input is handled well, whether accepted or refused, and panics when a promise is broken.
 
 pub mod container_slice;
+pub mod convert_and_back;
 pub mod gguf_reader;
 pub mod metadata;
 pub mod q42t;
@@ -14,6 +15,7 @@ pub type Target = (&'static str, fn(&[u8]));
 /// Every target.
 pub const TARGETS: &[Target] = &[
     ("container_slice", container_slice::run),
+    ("convert_and_back", convert_and_back::run),
     ("gguf_reader", gguf_reader::run),
     ("metadata", metadata::run),
     ("q42t", q42t::run),

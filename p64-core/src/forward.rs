@@ -159,7 +159,7 @@ fn attention<S: AsRef<[f32]> + AsMut<[f32]>>(
     show("Kcur", "ROPE", head_dim, keys, options);
 
     let cache = (&*all_keys, &*all_values);
-    attend::attend(config, span.window, start, query, cache, scratch.tile, attended, options.workers);
+    attend::attend(at, span.window, query, cache, scratch.tile, attended, options.workers);
     show("kqv_out", "CONT", query_len, attended, options);
     Ok(())
 }
@@ -228,4 +228,4 @@ fn output<L>(
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

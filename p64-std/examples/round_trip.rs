@@ -1,5 +1,5 @@
-//! Converts a GGUF, checks the container against it, and exports it again:
-//! `cargo run --release -p p64-std --example round_trip IN.gguf OUT.p64 BACK.gguf`
+//! Converts a GGUF, checks the container against it, and exports it again; with two paths, only converts:
+//! `cargo run --release -p p64-std --example round_trip IN.gguf OUT.p64 [BACK.gguf]`
 use p64_core::validate::Policy;
 use p64_std::convert::{ConvertOptions, check_parity, convert_gguf};
 use p64_std::export::export_gguf;
@@ -9,8 +9,8 @@ use std::process::ExitCode;
 
 fn run() -> p64_std::Result<bool> {
     let paths: Vec<PathBuf> = std::env::args_os().skip(1).map(PathBuf::from).collect();
-    let [input, output, back] = paths.as_slice() else {
-        let reason = "three paths are needed: IN.gguf OUT.p64 BACK.gguf".to_owned();
+    let [input, output, rest @ ..] = paths.as_slice() else {
+        let reason = "paths are needed: IN.gguf OUT.p64 [BACK.gguf]".to_owned();
         return Err(p64_std::Error::Usage { reason });
     };
     let converted = convert_gguf(input, output, &ConvertOptions::default(), &mut |_| ())?;
@@ -18,6 +18,7 @@ fn run() -> p64_std::Result<bool> {
     for warning in &converted.warnings {
         println!("warning: {warning}");
     }
+    let [back, ..] = rest else { return Ok(true) };
     let strict = MapOptions { policy: Policy::Strict, ..MapOptions::default() };
     let (opened, _) = MappedContainer::open(output, &strict)?;
     println!("strict: {} tensors verified", opened.container().tensor_count());

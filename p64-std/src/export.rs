@@ -15,6 +15,7 @@ use p64_core::metadata::Metadata;
 use p64_core::validate::Integrity;
 use part::Part;
 use std::borrow::Cow;
+use std::io::Cursor;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -58,23 +59,7 @@ pub fn export_gguf(p64: &Path, output: &Path, progress: &mut dyn FnMut(Progress)
     let options = MapOptions { integrity: Integrity::Lazy, ..MapOptions::default() };
     let (mapped, _) = MappedContainer::open(p64, &options)?;
     let container = mapped.container();
-    let core = |error| Error::core(p64, error);
-    let Some(metadata) = container.metadata().map_err(core)? else {
-        let reason = "the container has no p64.metadata, the keys that a GGUF needs; convert it again from its source";
-        return Err(Error::refused(p64, reason));
-    };
-    let provenance = match container.provenance().map_err(core)? {
-        Some(pairs) => Provenance::read(&pairs)
-            .map_err(|key| Error::refused(p64, format!("p64.provenance: {key} makes no sense")))?,
-        None => Provenance::default(),
-    };
-    if let Some(info) = container.tensors().find(|info| !info.dtype().is_ggml()) {
-        let reason = format!("tensor {:?} has type {}, which GGUF does not have", info.name(), info.dtype());
-        return Err(Error::refused(p64, reason));
-    }
-
-    let order = table_order(container, &provenance).map_err(|reason| Error::refused(p64, reason))?;
-    let parts = parts(&metadata, &provenance, &order, output).map_err(|reason| Error::refused(p64, reason))?;
+    let parts = plan(container, p64, output)?;
     if let Some(part) = parts.iter().find(|part| files::is_same_file(p64, &part.path)) {
         return Err(Error::SameFile { path: part.path.clone() });
     }
@@ -95,15 +80,54 @@ pub fn export_gguf(p64: &Path, output: &Path, progress: &mut dyn FnMut(Progress)
         file.commit()?;
         files.push(ExportedFile { path: part.path.clone(), bytes: written.bytes, sha256: written.sha256 });
     }
-    let preserving = provenance.profile.is_none_or(|profile| profile == PRESERVING);
-    let known = preserving && !parts.is_empty() && parts.iter().all(|part| part.digest.is_some());
+    let known = parts.iter().all(|part| part.digest.is_some());
     let equal = files.iter().zip(&parts).all(|(file, part)| part.digest == Some(file.sha256.as_str()));
     Ok(ExportReport {
         files,
-        tensors: order.len() as u64,
+        tensors: parts.iter().map(Part::tensor_count).sum(),
         identical: known.then_some(equal),
         duration: start.elapsed(),
     })
+}
+
+/// Rebuilds the GGUF of a container that is in memory; a split source becomes one file. Also answers whether the bytes
+/// have the source's digest, as [`ExportReport::identical`] does. `label` stands for the container's path in messages.
+///
+/// # Errors
+/// As [`export_gguf`], but for the system's answers.
+pub fn export_bytes(label: &Path, container: &Container<'_>) -> Result<(Vec<u8>, Option<bool>)> {
+    let mut out = Cursor::new(Vec::new());
+    let mut identical = None;
+    // Without a name of a set there is one part.
+    for part in plan(container, label, label)?.iter().take(1) {
+        let written = part.write(&mut out, label, container, &mut |_| ())?;
+        identical = part.digest.map(|digest| digest == written.sha256);
+    }
+    Ok((out.into_inner(), identical))
+}
+
+/// What the files of an export hold.
+fn plan<'a>(container: &Container<'a>, p64: &Path, output: &Path) -> Result<Vec<Part<'a>>> {
+    let core = |error| Error::core(p64, error);
+    let Some(metadata) = container.metadata().map_err(core)? else {
+        let reason = "the container has no p64.metadata, the keys that a GGUF needs; convert it again from its source";
+        return Err(Error::refused(p64, reason));
+    };
+    let mut provenance = match container.provenance().map_err(core)? {
+        Some(pairs) => Provenance::read(&pairs)
+            .map_err(|key| Error::refused(p64, format!("p64.provenance: {key} makes no sense")))?,
+        None => Provenance::default(),
+    };
+    // Of a container whose payloads were replaced, the source's lengths and digests say nothing (spec §13.2).
+    if provenance.profile.is_some_and(|profile| profile != PRESERVING) {
+        provenance.parts.clear();
+    }
+    if let Some(info) = container.tensors().find(|info| !info.dtype().is_ggml()) {
+        let reason = format!("tensor {:?} has type {}, which GGUF does not have", info.name(), info.dtype());
+        return Err(Error::refused(p64, reason));
+    }
+    let order = table_order(container, &provenance).map_err(|reason| Error::refused(p64, reason))?;
+    parts(&metadata, &provenance, &order, output).map_err(|reason| Error::refused(p64, reason))
 }
 
 /// The source's tables, one after the other.

@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 use crate::sniff::{Kind, SNIFF_LEN};
 use std::fs::{File, FileType, Metadata};
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io;
 use std::path::Path;
 
 /// Opens a regular file for reading and says how many bytes it has. A pipe or a device is refused before it is opened,
@@ -45,11 +45,17 @@ pub(crate) fn kind(path: &Path) -> Result<Kind> {
     Ok(Kind::of(&head))
 }
 
-/// Fills `buffer` from file offset `offset`.
-pub(crate) fn read_at(mut file: &File, path: &Path, offset: u64, buffer: &mut [u8]) -> Result<()> {
-    file.seek(SeekFrom::Start(offset))
-        .and_then(|_| file.read_exact(buffer))
-        .map_err(|error| Error::io(path, "read it", error))
+/// Fills `buffer` from file offset `offset`. On Unix the file's own position is not used, so threads may share it.
+pub(crate) fn read_at(file: &File, path: &Path, offset: u64, buffer: &mut [u8]) -> Result<()> {
+    #[cfg(unix)]
+    let done = std::os::unix::fs::FileExt::read_exact_at(file, buffer, offset);
+    #[cfg(not(unix))]
+    let done = {
+        use std::io::{Read, Seek, SeekFrom};
+        let mut file = file;
+        file.seek(SeekFrom::Start(offset)).and_then(|_| file.read_exact(buffer))
+    };
+    done.map_err(|error| Error::io(path, "read it", error))
 }
 
 /// Appends to `bytes`, which holds the front of the file, until it holds the first `want` bytes.

@@ -61,8 +61,6 @@ pub enum StopReason {
     ContextFull,
     /// The caller asked for it.
     Cancelled,
-    /// Every logit was NaN: the model's weights are damaged or not meant for this family.
-    NoChoice,
 }
 
 impl StopReason {
@@ -75,7 +73,6 @@ impl StopReason {
             Self::Length => "length",
             Self::ContextFull => "context",
             Self::Cancelled => "cancelled",
-            Self::NoChoice => "no-choice",
         }
     }
 }
@@ -253,7 +250,7 @@ impl<'m> Session<'m> {
     /// as it is certain not to belong to a stop text.
     ///
     /// # Errors
-    /// As [`Session::prefill`], and an empty prompt in a fresh session.
+    /// As [`Session::prefill`]; also an empty prompt, and a model that answers with nothing but NaN.
     pub fn generate(
         &mut self,
         prompt: &[u32],
@@ -282,7 +279,11 @@ impl<'m> Session<'m> {
             if ids.len() >= options.max_tokens {
                 break StopReason::Length;
             }
-            let Some(id) = sampler.sample(&self.logits) else { break StopReason::NoChoice };
+            let choice = sampler.sample(&self.logits).filter(|_| self.logits.iter().any(|logit| !logit.is_nan()));
+            let Some(id) = choice else {
+                let reason = "every logit is NaN: the weights are damaged, or this build computes the model wrongly";
+                return Err(Error::refused(self.model.path(), reason));
+            };
             sampler.accept(id);
             ids.push(id);
             if self.model.tokenizer().is_end_of_generation(id) && !options.ignore_eos {

@@ -14,6 +14,7 @@ mod alphabet;
 mod bpe;
 mod decode;
 mod error;
+mod pairs;
 mod pre;
 mod special;
 mod spm;

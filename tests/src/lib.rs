@@ -6,5 +6,6 @@
 pub mod assemble;
 pub mod broken;
 pub mod data;
+pub mod gguf;
 pub mod mutate;
 pub mod toy;

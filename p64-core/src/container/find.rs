@@ -15,10 +15,12 @@ impl<'a> Container<'a> {
         if slots.is_empty() {
             return self.tensors().find(|info| info.name() == name);
         }
-        let key = (name_hash(name), name);
+        let hash = name_hash(name);
+        // Most steps are decided by the hash; the name is read only where hashes are equal.
         let at = slots.partition_point(|slot| {
-            let entry = self.parts.entries.get(num::index(slot.index));
-            (slot.hash, entry.map_or("", |entry| name_at(entry, self.parts.strings))) < key
+            let stored =
+                || self.parts.entries.get(num::index(slot.index)).map_or("", |e| name_at(e, self.parts.strings));
+            slot.hash.cmp(&hash).then_with(|| stored().cmp(name)).is_lt()
         });
         self.info(slots.get(at)?.index).filter(|info| info.name() == name)
     }

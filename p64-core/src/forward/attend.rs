@@ -1,6 +1,7 @@
 //! Attention of a batch: every position and every group of heads a unit of work of its own.
 #![forbid(unsafe_code)]
 
+use super::At;
 use super::dims::Config;
 use crate::kernel::Workers;
 use crate::kernel::generic::attention::Attention;
@@ -26,20 +27,20 @@ const fn group_len(config: &Config) -> usize {
     (config.n_head / config.n_head_kv).saturating_mul(config.head_dim)
 }
 
-/// What the queries at positions `start..` see in the cache, of which the newest is their own.
+/// What the queries of a pass see in the cache, of which the newest is their own.
 ///
 /// `query` and `out` are n x `n_head * head_dim`, `keys` and `values` positions x `n_head_kv * head_dim`, `tile` at least
 /// [`tile_len`] of the cache's positions.
 pub(super) fn attend(
-    config: &Config,
+    at: &At<'_>,
     window: Option<usize>,
-    start: usize,
     query: &[f32],
     (keys, values): (&[f32], &[f32]),
     tile: &mut [f32],
     out: &mut [f32],
     workers: &dyn Workers,
 ) {
+    let config = at.config;
     let heads = Attention {
         n_head: config.n_head,
         n_kv_head: config.n_head_kv,
@@ -47,7 +48,7 @@ pub(super) fn attend(
         scale: config.attention_scale,
     };
     let (query_len, group_len) = (config.query_len(), group_len(config));
-    let mut first = start;
+    let mut first = at.start;
     for (query, out) in query.chunks(TILE * query_len).zip(out.chunks_mut(TILE * query_len)) {
         let n = out.len() / query_len;
         // Scores get the room that the last position of the tile needs.

@@ -8,7 +8,7 @@ use super::arch::{Architecture, AttentionScale, EmbeddingScale, Family};
 use super::parameter::Parameter;
 #[cfg(doc)]
 use crate::error::Code;
-use crate::error::{Place, Result};
+use crate::error::Result;
 use crate::limits::MAX_LAYERS;
 use crate::metadata::Metadata;
 use keys::Keys;
@@ -174,7 +174,7 @@ fn local_span(keys: &Keys<'_>, family: &Family) -> Result<Option<(Span, usize)>>
     let Some((local, window)) = family.local.zip(window) else {
         return match window {
             None => Ok(None),
-            Some(_) => Err(Parameter::SlidingWindow.unsupported(Place::File)),
+            Some(_) => Err(keys.unsupported(Parameter::SlidingWindow)),
         };
     };
     let period = keys.length(Parameter::SlidingWindowPattern, usize::try_from(MAX_LAYERS).unwrap_or(usize::MAX))?;

@@ -85,7 +85,8 @@ pub(super) fn stamps(set: &GgufSet) -> Result<Vec<(u64, Option<SystemTime>)>> {
     set.parts()
         .iter()
         .map(|part| {
-            let about = files::metadata(part.file(), part.path())?;
+            let Some(file) = part.file() else { return Ok((part.gguf().file_len(), None)) };
+            let about = files::metadata(file, part.path())?;
             Ok((about.len(), about.modified().ok()))
         })
         .collect()

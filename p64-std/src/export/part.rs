@@ -9,7 +9,6 @@ use p64_core::extent::align_up;
 use p64_core::metadata::Metadata;
 use sha2::{Digest, Sha256};
 use std::borrow::Cow;
-use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
@@ -22,6 +21,7 @@ pub(super) struct Part<'a> {
     head: Vec<u8>,
     /// The payloads with their file offsets, in the order of the data.
     payloads: Vec<(TensorInfo<'a>, u64)>,
+    tensor_count: u64,
     file_len: u64,
 }
 
@@ -78,7 +78,13 @@ impl<'a> Part<'a> {
             .filter_map(|&at| Some((*tensors.get(at)?, data_offset.saturating_add(*offsets.get(at)?))))
             .filter(|(info, _)| !info.extent().is_empty())
             .collect();
-        Ok(Self { path, digest: known.map(|(_, digest)| digest), head, payloads, file_len })
+        let tensor_count = tensors.len() as u64;
+        Ok(Self { path, digest: known.map(|(_, digest)| digest), head, payloads, tensor_count, file_len })
+    }
+
+    /// Tensors of the file, those without bytes too.
+    pub const fn tensor_count(&self) -> u64 {
+        self.tensor_count
     }
 
     /// Bytes of all payloads.
@@ -89,7 +95,7 @@ impl<'a> Part<'a> {
     /// Writes the file and sums up its digest. `progress` is told the payload bytes of each piece.
     pub fn write(
         &self,
-        file: &mut File,
+        file: &mut impl Write,
         p64: &Path,
         container: &Container<'a>,
         progress: &mut dyn FnMut(u64),

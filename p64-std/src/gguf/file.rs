@@ -25,7 +25,8 @@ const FIRST_READ: u64 = 256 * 1024;
 /// An open GGUF: header, keys and tensor table in memory, payloads read on demand.
 pub struct GgufFile {
     path: PathBuf,
-    file: File,
+    /// `None` when `head` is the whole file.
+    file: Option<File>,
     head: Head,
 }
 
@@ -43,7 +44,16 @@ impl GgufFile {
         let mut bytes = vec![0; usize::try_from(tail.len()).unwrap_or(0)];
         files::read_at(&file, path, tail.start(), &mut bytes)?;
         gguf.check_tail(&bytes).map_err(|error| Error::gguf(path, error))?;
-        Ok(Self { path: path.to_owned(), file, head })
+        Ok(Self { path: path.to_owned(), file: Some(file), head })
+    }
+
+    /// Takes a file that is in memory; `label` stands for its path in messages.
+    ///
+    /// # Errors
+    /// As [`GgufFile::open`], but for the system's answers.
+    pub fn from_bytes(label: &Path, bytes: Vec<u8>) -> Result<Self> {
+        let head = Head::try_new(bytes, |bytes| Gguf::parse(bytes)).map_err(|error| refuse(label, error))?;
+        Ok(Self { path: label.to_owned(), file: None, head })
     }
 
     /// Header, keys and tensor table.
@@ -64,9 +74,9 @@ impl GgufFile {
         self.head.borrow_owner()
     }
 
-    /// The open file itself.
-    pub(crate) const fn file(&self) -> &File {
-        &self.file
+    /// The open file itself, when there is one.
+    pub(crate) const fn file(&self) -> Option<&File> {
+        self.file.as_ref()
     }
 
     /// Fills `buffer` from file offset `offset`.
@@ -74,7 +84,13 @@ impl GgufFile {
     /// # Errors
     /// What the system answers; a file that has become shorter is an [`Error::Io`] too.
     pub fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<()> {
-        files::read_at(&self.file, &self.path, offset, buffer)
+        if let Some(file) = &self.file {
+            return files::read_at(file, &self.path, offset, buffer);
+        }
+        let wanted = Extent::new(offset, buffer.len() as u64).and_then(|extent| extent.of(self.head_bytes()));
+        let end = || Error::io(&self.path, "read it", std::io::ErrorKind::UnexpectedEof.into());
+        buffer.copy_from_slice(wanted.ok_or_else(end)?);
+        Ok(())
     }
 
     /// The file's bytes of one of its tensors.

@@ -45,6 +45,20 @@ impl GgufSet {
         Ok(Self { parts })
     }
 
+    /// Takes a GGUF that is in memory. A part of a split model is refused: the others are not there.
+    ///
+    /// # Errors
+    /// As [`GgufFile::from_bytes`].
+    pub fn from_bytes(label: &Path, bytes: Vec<u8>) -> Result<Self> {
+        let only = GgufFile::from_bytes(label, bytes)?;
+        match number(&only, COUNT)? {
+            Some(count) if count > 1 => {
+                Err(Error::gguf(label, GgufError::new(Problem::SplitName { count }, Place::Set)))
+            }
+            _ => Ok(Self { parts: vec![only] }),
+        }
+    }
+
     /// The files, one unless the model is split.
     #[must_use]
     pub fn parts(&self) -> &[GgufFile] {

@@ -84,6 +84,6 @@ pub(super) fn draw(candidates: &[Candidate], temperature: f32, unit: f64) -> Opt
         left < 0.0
     });
     // Rounding can leave a crumb after the last share: then it is the last one that has a share.
-    let last = || candidates.iter().zip(weights()).filter(|(_, weight)| *weight > 0.0).last();
+    let last = || candidates.iter().zip(weights()).rfind(|(_, weight)| *weight > 0.0);
     drawn.or_else(last).map(|(candidate, _)| candidate.id)
 }

@@ -7,6 +7,7 @@ use p64_core::limits::MAX_MERGES;
 
 use super::alphabet;
 use super::error::TokenizerError;
+use super::pairs::Pairs;
 use super::pre::Pre;
 use super::texts::Texts;
 use super::vocab::Vocabulary;
@@ -17,8 +18,7 @@ use super::vocab::Vocabulary;
 #[derive(Clone, Debug)]
 pub(super) struct Bpe {
     pre: Pre,
-    /// (left, right) -> (rank, merged). The lower rank merges first.
-    merges: HashMap<(u32, u32), (u32, u32)>,
+    merges: Pairs,
     /// The symbol of each byte; 256 of them.
     bytes: Vec<u32>,
     /// What a symbol past the vocabulary is written with, from the vocabulary's size up.
@@ -71,7 +71,7 @@ impl Bpe {
         let mut symbols = Symbols { texts: &vocabulary.texts, extra: HashMap::new(), order: Vec::new() };
         let bytes =
             (0..=255).map(|byte| symbols.of(alphabet::char_of(byte).encode_utf8(&mut [0; 4]).as_bytes())).collect();
-        let mut map = HashMap::new();
+        let mut pairs = Pairs::default();
         let mut joined = Vec::new();
         for (index, merge) in merges.enumerate() {
             let rank = u32::try_from(index).ok().filter(|&rank| rank < MAX_MERGES).ok_or(TokenizerError::Limit {
@@ -86,12 +86,11 @@ impl Bpe {
             joined.clear();
             joined.extend_from_slice(left);
             joined.extend_from_slice(right);
-            let pair = (symbols.of(left), symbols.of(right));
-            map.entry(pair).or_insert((rank, symbols.of(&joined)));
+            pairs.add(symbols.of(left), symbols.of(right), rank, symbols.of(&joined));
         }
         let spelled = symbols.order.iter().map(|text| spell(text, &vocabulary.texts)).collect();
         let vocab = u32::try_from(vocabulary.len()).unwrap_or(u32::MAX);
-        Ok(Self { pre, merges: map, bytes, spelled, vocab })
+        Ok(Self { pre, merges: pairs, bytes, spelled, vocab })
     }
 
     /// Appends the tokens of `text`. Bytes that the vocabulary has no token for are left out, as llama.cpp does: such a
@@ -161,7 +160,7 @@ impl Bpe {
         let Some(first) = symbols.get(left) else { return };
         let Some(second) = symbols.get(first.next) else { return };
         let ids = (first.id, second.id);
-        if let Some(&(rank, merged)) = self.merges.get(&ids) {
+        if let Some((rank, merged)) = self.merges.get(ids.0, ids.1) {
             queue.push(Reverse(Pair { rank, left, right: first.next, ids, merged }));
         }
     }

@@ -77,6 +77,9 @@ impl Spm {
     }
 
     /// Appends the tokens of a fragment; `prefix` puts a space before it.
+    ///
+    /// Spaces are written as U+2581 before the text is split into characters. A broken character just before a space thus
+    /// takes bytes of it, which come back as U+2581: llama.cpp's ids for ill-formed text, kept equal here.
     pub(super) fn encode(
         &self,
         fragment: &[u8],

@@ -16,10 +16,8 @@ fn tensor(name: &str, dtype: DType, dims: &[u32], source_offset: u64) -> TensorD
 }
 
 fn model() -> Model {
-    let mut hparams = RawHParams::default();
-    hparams.n_layer = 2.into();
     Model {
-        hparams,
+        hparams: RawHParams { n_layer: 2.into(), ..RawHParams::default() },
         raw_transcode: true,
         tokenizer: None,
         tensors: vec![

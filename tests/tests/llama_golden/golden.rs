@@ -27,6 +27,8 @@ pub struct Top {
 pub struct Probe {
     pub name: String,
     pub op: String,
+    /// Dimensions, contiguous one first.
+    pub ne: Vec<usize>,
     pub sum: f64,
     pub l2: f64,
     pub last_row_head16: Vec<f32>,

@@ -7,7 +7,8 @@ use crate::forward::parameter::Parameter;
 use crate::metadata::{Metadata, Value, ValueKind};
 
 /// Numbers below this are keys, those above tensors.
-const COUNT: usize = Parameter::RopeFreqs.number() as usize;
+const COUNT: usize = 64;
+const _: () = assert!(Parameter::RopeFreqs.number() == 64);
 
 /// Base of the rotary embedding where a file has none.
 const ROPE_BASE: f32 = 10_000.0;
@@ -62,6 +63,11 @@ impl<'a> Keys<'a> {
         Error::new(Code::MissingKey, Place::File).values(0, u64::from(parameter.number()))
     }
 
+    /// The key asks for what this build does not do.
+    pub(super) fn unsupported(&self, parameter: Parameter) -> Error {
+        parameter.unsupported(self.place(parameter))
+    }
+
     /// The key's number is not what `limit` permits.
     pub(super) fn out_of_range(&self, parameter: Parameter, limit: usize) -> Error {
         let value = self.get(parameter).and_then(|(_, value)| value.as_u64()).unwrap_or(0);
@@ -73,7 +79,7 @@ impl<'a> Keys<'a> {
         let Some((position, value)) = self.get(parameter) else { return Ok(None) };
         if value.as_array().is_some() {
             // One value a layer: layers of different shapes.
-            return Err(parameter.unsupported(Place::Key(position)));
+            return Err(self.unsupported(parameter));
         }
         let kinds = (u64::from(ValueKind::U32.id()), u64::from(value.kind().id()));
         let wrong = Error::new(Code::MetadataWrongType, Place::Key(position)).values(kinds.0, kinds.1);
@@ -103,7 +109,7 @@ impl<'a> Keys<'a> {
     /// A second statement of a length that other layers or the values could have differently.
     pub(super) fn same_if_there(&self, parameter: Parameter, length: usize) -> Result<()> {
         match self.number(parameter, usize::MAX)? {
-            Some(other) if other != length => Err(parameter.unsupported(self.place(parameter))),
+            Some(other) if other != length => Err(self.unsupported(parameter)),
             _ => Ok(()),
         }
     }
@@ -121,28 +127,32 @@ impl<'a> Keys<'a> {
     /// Span of the layers that see everything.
     pub(super) fn global_span(&self) -> Result<Span> {
         let rope_base = self.positive(Parameter::RopeBase)?.unwrap_or(ROPE_BASE);
-        let unsupported = Parameter::RopeScalingType.unsupported(self.place(Parameter::RopeScalingType));
         let factor = match self.get(Parameter::RopeScalingType).map(|(_, value)| value.as_str()) {
             Some(Some("none")) => None,
             None | Some(Some("linear")) => {
                 let factor = self.positive(Parameter::RopeScalingFactor)?;
                 factor.map_or_else(|| self.positive(Parameter::RopeScaleLinear), |factor| Ok(Some(factor)))?
             }
-            _ => return Err(unsupported),
+            _ => return Err(self.unsupported(Parameter::RopeScalingType)),
         };
-        Ok(Span { window: None, rope_base, rope_scale: factor.map_or(1.0, |factor| 1.0 / factor) })
+        let rope_scale = factor.map_or(1.0, |factor| 1.0 / factor);
+        if !rope_scale.is_finite() {
+            let found = u64::from(factor.unwrap_or(0.0).to_bits());
+            return Err(Error::new(Code::MetadataRange, self.place(Parameter::RopeScalingFactor)).values(0, found));
+        }
+        Ok(Span { window: None, rope_base, rope_scale })
     }
 
     /// Refuses models whose keys ask for what the forward pass does not do.
     pub(super) fn refuse_unsupported(&self) -> Result<()> {
         for (parameter, neutral) in NEUTRAL {
-            let Some((position, value)) = self.get(*parameter) else { continue };
+            let Some((_, value)) = self.get(*parameter) else { continue };
             let number = match value.as_u64() {
                 Some(number) => u8::try_from(number).ok().map(f32::from),
                 None => value.as_bool().map(|on| f32::from(u8::from(on))).or(value.as_f32()),
             };
             if !number.is_some_and(|number| neutral.contains(&number)) {
-                return Err(parameter.unsupported(Place::Key(position)));
+                return Err(self.unsupported(*parameter));
             }
         }
         Ok(())

@@ -19,18 +19,17 @@ pub fn gelu(x: f32) -> f32 {
     0.5 * x * (1.0 + libm::tanhf(SQRT_2_OVER_PI * x * (1.0 + CUBIC * x * x)))
 }
 
-/// [`gelu`] as GGML's CPU code evaluates it, through a table of f16: argument and result are rounded to f16, and
-/// beyond +-10 the result is `x` or 0.
+/// [`gelu`] as GGML's CPU code evaluates it in gated networks, through a table indexed by f16: argument and result are
+/// rounded to f16. Arguments that f16 does not hold, which GGML turns to infinity, are not rounded.
 #[inline]
 #[must_use]
 pub fn gelu_f16(x: f32) -> f32 {
-    if x <= -10.0 {
-        0.0
-    } else if x >= 10.0 {
-        x
-    } else {
-        from_f16(&to_f16(gelu(from_f16(&to_f16(x)))))
+    /// The smallest magnitude that rounds to infinity.
+    const BEYOND: f32 = 65_520.0;
+    if x.abs() >= BEYOND {
+        return gelu(x);
     }
+    from_f16(&to_f16(gelu(from_f16(&to_f16(x)))))
 }
 
 /// `gate[i] = silu(gate[i]) * up[i]`.

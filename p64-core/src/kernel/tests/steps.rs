@@ -116,10 +116,10 @@ fn silu_and_gelu_are_their_formulas() {
         assert_close(&[gelu(x)], &[exact], 1e-6);
         // Argument and result are rounded to 11 bits each.
         assert!((f64::from(gelu_f16(x)) - exact).abs() <= 1.1e-3 * exact.abs().max(1.0), "{x}");
-        assert_eq!(half::f16::from_f32(gelu_f16(x.clamp(-9.9, 9.9))).to_f32(), gelu_f16(x.clamp(-9.9, 9.9)));
+        assert_eq!(half::f16::from_f32(gelu_f16(x)).to_f32(), gelu_f16(x), "{x}");
     }
     assert_eq!((silu(-200.0), silu(200.0), gelu(-50.0), gelu(50.0)), (-0.0, 200.0, -0.0, 50.0));
-    assert_eq!((gelu_f16(-10.0), gelu_f16(10.000_1)), (0.0, 10.000_1));
+    assert_eq!((gelu_f16(-10.0), gelu_f16(10.000_1), gelu_f16(1e6)), (0.0, 10.0, 1e6));
 }
 
 #[test]
