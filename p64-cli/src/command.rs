@@ -3,6 +3,7 @@
 pub mod bench;
 pub mod completions;
 pub mod convert;
+pub mod demo;
 pub mod export;
 pub mod inspect;
 pub mod run;
@@ -25,6 +26,7 @@ pub fn run(command: Command, ui: &Ui) -> Result<u8> {
         Command::Tokenize(args) => tokenize::run(&args, ui),
         Command::Run(args) => run::run(&args, ui),
         Command::Bench(args) => bench::run(&args, ui),
+        Command::Demo(args) => demo::run(&args, ui),
         Command::Completions(args) => completions::run(&args, ui),
     }
 }

@@ -177,8 +177,7 @@ fn ended(reason: StopReason) -> &'static str {
         StopReason::StopText => "ended at a stop text",
         StopReason::Length => "ended at -n",
         StopReason::ContextFull => "ended: the context is full (-c)",
-        StopReason::Cancelled => "cancelled",
-        StopReason::NoChoice => "ended: the model's output is not a number",
+        other => other.name(),
     }
 }
 
