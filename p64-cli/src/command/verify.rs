@@ -4,6 +4,7 @@ use crate::failure::{Failure, Result};
 use crate::input::Input;
 use crate::output::{Ui, number, progress::Progress};
 use p64_core::validate::{Integrity, Policy};
+use p64_core::{DType, Place};
 use p64_std::map::MapOptions;
 use p64_std::tokenizer::TokenizerError;
 use serde::Serialize;
@@ -146,7 +147,16 @@ fn check(args: &Args, path: &Path, ui: &Ui) -> Result<Checked> {
             let mut done = 0;
             // Under `Full` every one of them has been verified, and this costs nothing.
             for info in container.tensors() {
-                done += container.tensor(&info).map_err(core)?.bytes().len() as u64;
+                let tensor = container.tensor(&info).map_err(core)?;
+                if info.dtype() == DType::Ternary {
+                    // The one type of which not every byte is a value; the digits are looked at when they are used.
+                    let about = |mut error: p64_core::Error| {
+                        error.place = Place::Tensor(info.index());
+                        core(error)
+                    };
+                    tensor.matrix().map_err(about)?;
+                }
+                done += tensor.bytes().len() as u64;
                 progress.set(done, container.file_len());
             }
             container.metadata().map_err(core)?;
