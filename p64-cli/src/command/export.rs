@@ -30,7 +30,6 @@ pub struct Args {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
 enum Target {
-    /// GGUF, versions 2 and 3 as the source was
     Gguf,
 }
 

@@ -14,16 +14,14 @@ pub struct ComputeArgs {
     /// Threads; 0 for one per core
     #[arg(short, long, value_name = "THREADS", default_value_t = 0)]
     pub threads: usize,
-    /// Precision of activations: f32 for exact, auto for the production path
+    /// Activations: f32 is exact; auto rounds them where the weights are integers
     #[arg(long, value_enum, default_value = "auto")]
     activations: Precision,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
 enum Precision {
-    /// Not rounded: the exact path
     F32,
-    /// Rounded where the weights are integers: the production path
     Auto,
 }
 
