@@ -125,7 +125,7 @@ fn tokenizer(model: &Model) -> String {
 }
 
 fn layout(report: &Report) -> String {
-    let field = |name: &str| report.header.iter().find(|field| field.name == name).map(|field| &field.value);
+    let field = |name: &str| report.header.get(name);
     if let Some(alignment) = field("alignment") {
         return format!("alignment {alignment}");
     }
