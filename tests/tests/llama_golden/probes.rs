@@ -36,7 +36,7 @@ impl Seen {
         let values = self.last_row.iter().zip(&golden.last_row_head16);
         let values = values.map(|(ours, theirs)| (f64::from(*ours) - f64::from(*theirs)).abs() / size);
         let worst = values.fold(0.0, f64::max);
-        if self.len != golden.ne.iter().product() {
+        if self.len != golden.ne.iter().product::<usize>() {
             return worst;
         }
         let sum = (self.sum - golden.sum).abs() / (golden.l2 * (self.len as f64).sqrt());
