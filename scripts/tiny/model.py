@@ -29,26 +29,31 @@ class Dims:
 
 
 def init(dims, seed):
-    """Normal weights, residual outputs scaled down by depth; keys are GGUF tensor names."""
+    """Starting weights; keys are GGUF tensor names.
+
+    Every block starts as a no-op (outputs zero) and the embeddings are large beside what a step adds, so that a token
+    stays recognisable through the layers: copying a name from earlier in a story depends on it. The small final norm
+    keeps the tied output from predicting its own input at first.
+    """
     rng = np.random.default_rng(seed)
     kv = dims.n_head_kv * dims.head_dim
 
-    def matrix(rows, cols, scale=1.0):
-        return (rng.standard_normal((rows, cols)) * scale / np.sqrt(cols)).astype(np.float32)
+    def matrix(rows, cols, deviation):
+        return (rng.standard_normal((rows, cols)) * deviation).astype(np.float32)
 
-    deep = 1 / np.sqrt(2 * dims.n_layer)
-    weights = {"token_embd.weight": (rng.standard_normal((dims.n_vocab, dims.n_embd)) * 0.02).astype(np.float32)}
+    unit = 1 / np.sqrt(dims.n_embd)
+    weights = {"token_embd.weight": matrix(dims.n_vocab, dims.n_embd, 0.1)}
     for i in range(dims.n_layer):
         weights[f"blk.{i}.attn_norm.weight"] = np.ones(dims.n_embd, np.float32)
-        weights[f"blk.{i}.attn_q.weight"] = matrix(dims.n_embd, dims.n_embd)
-        weights[f"blk.{i}.attn_k.weight"] = matrix(kv, dims.n_embd)
-        weights[f"blk.{i}.attn_v.weight"] = matrix(kv, dims.n_embd)
-        weights[f"blk.{i}.attn_output.weight"] = matrix(dims.n_embd, dims.n_embd, deep)
+        weights[f"blk.{i}.attn_q.weight"] = matrix(dims.n_embd, dims.n_embd, unit)
+        weights[f"blk.{i}.attn_k.weight"] = matrix(kv, dims.n_embd, unit)
+        weights[f"blk.{i}.attn_v.weight"] = matrix(kv, dims.n_embd, unit)
+        weights[f"blk.{i}.attn_output.weight"] = np.zeros((dims.n_embd, dims.n_embd), np.float32)
         weights[f"blk.{i}.ffn_norm.weight"] = np.ones(dims.n_embd, np.float32)
-        weights[f"blk.{i}.ffn_gate.weight"] = matrix(dims.n_ff, dims.n_embd)
-        weights[f"blk.{i}.ffn_up.weight"] = matrix(dims.n_ff, dims.n_embd)
-        weights[f"blk.{i}.ffn_down.weight"] = matrix(dims.n_embd, dims.n_ff, deep)
-    weights["output_norm.weight"] = np.ones(dims.n_embd, np.float32)
+        weights[f"blk.{i}.ffn_gate.weight"] = matrix(dims.n_ff, dims.n_embd, unit)
+        weights[f"blk.{i}.ffn_up.weight"] = matrix(dims.n_ff, dims.n_embd, unit)
+        weights[f"blk.{i}.ffn_down.weight"] = np.zeros((dims.n_embd, dims.n_ff), np.float32)
+    weights["output_norm.weight"] = np.full(dims.n_embd, 0.5, np.float32)
     return weights
 
 

@@ -6,7 +6,7 @@ quintic; with few tokens to learn from it gets further per token than AdamW alon
 
 import jax.numpy as jnp
 
-ADAM_RATE, BETA1, BETA2 = 4e-3, 0.9, 0.98
+ADAM_RATE, BETA1, BETA2 = 3e-3, 0.9, 0.98
 MUON_RATE, MOMENTUM = 2e-2, 0.95
 DECAY, CLIP = 0.02, 1.0
 QUINTIC = (3.4445, -4.7750, 2.0315)
