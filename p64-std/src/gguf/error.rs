@@ -127,14 +127,23 @@ impl Error {
     }
 }
 
+/// A name in quotes, cut where it would fill a screen: keys may have 65,535 bytes.
+fn quoted(name: &str) -> String {
+    const MOST: usize = 80;
+    match name.char_indices().nth(MOST) {
+        Some((end, _)) => format!("{:?}...", name.get(..end).unwrap_or(name)),
+        None => format!("{name:?}"),
+    }
+}
+
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Header => f.write_str("GGUF header"),
             Self::Key(index, None) => write!(f, "GGUF key {index}"),
-            Self::Key(index, Some(name)) => write!(f, "GGUF key {index} {name:?}"),
+            Self::Key(index, Some(name)) => write!(f, "GGUF key {index} {}", quoted(name)),
             Self::Tensor(index, None) => write!(f, "GGUF tensor {index}"),
-            Self::Tensor(index, Some(name)) => write!(f, "GGUF tensor {index} {name:?}"),
+            Self::Tensor(index, Some(name)) => write!(f, "GGUF tensor {index} {}", quoted(name)),
             Self::Tail => f.write_str("end of the GGUF"),
             Self::Set => f.write_str("split GGUF"),
         }
