@@ -1,6 +1,6 @@
 //! The grammar of the command line. The arguments of a command stand in its own file.
 
-use crate::command::{completions, inspect, verify};
+use crate::command::{bench, completions, convert, demo, export, inspect, run, tokenize, verify};
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand};
 
@@ -44,7 +44,13 @@ pub struct Global {
 /// The commands, in the order of a model's life.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    Convert(convert::Args),
     Verify(verify::Args),
     Inspect(inspect::Args),
+    Export(export::Args),
+    Tokenize(tokenize::Args),
+    Run(run::Args),
+    Bench(bench::Args),
+    Demo(demo::Args),
     Completions(completions::Args),
 }

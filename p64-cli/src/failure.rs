@@ -1,6 +1,7 @@
 //! How a command fails: one line on stderr, an object on stdout under `--json`, an exit code.
 
 use crate::output::Ui;
+use p64_std::gguf::Problem;
 use serde_json::{Value, json};
 use std::io;
 use std::path::PathBuf;
@@ -99,6 +100,18 @@ fn next_step(error: &p64_std::Error) -> &'static str {
         Error::Core { source, .. } if source.kind() == p64_core::Kind::Malformed => {
             "; the file is damaged: convert or fetch it again"
         }
+        Error::Gguf { source, .. } => match source.problem {
+            // These say it themselves.
+            Problem::Short { .. }
+            | Problem::DataShort { .. }
+            | Problem::BigEndian
+            | Problem::RemovedType { .. }
+            | Problem::SplitName { .. }
+            | Problem::SplitNotFirst { .. } => "",
+            // The rule of lengths that do not fit what is left.
+            _ if source.rule() == "G4" => "; the file is cut short or damaged: fetch it again",
+            _ => "; the file is damaged or was made by a faulty program: fetch or make it again",
+        },
         Error::SameFile { .. } => "; give another name to the output",
         _ => "",
     }

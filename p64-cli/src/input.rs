@@ -1,51 +1,45 @@
 //! Model files that a command looks into: which format, mapped, and checked.
 
-use crate::failure::Result;
-use p64_core::validate::{NameSlot, OpenOptions, Storage};
-use p64_core::{Container, Error as CoreError};
+use crate::failure::{Failure, Result};
+use p64_core::tokenizer::{NO_TOKEN, Tokenizer as Section};
 use p64_std::Error;
-use p64_std::map::{MappedGguf, Mapping};
+use p64_std::map::{MapOptions, MappedContainer, MappedGguf, Mapping};
 use p64_std::sniff::{Kind, SNIFF_LEN};
-use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicU8;
+use p64_std::tokenizer::{Q42tParts, Tokenizer, TokenizerError};
+use std::path::Path;
 
 /// A model file of either format.
 pub enum Input {
-    P64(P64File),
+    /// A container, and what the policy let pass.
+    P64(MappedContainer, Vec<p64_core::Error>),
     Gguf(MappedGguf),
 }
 
 impl Input {
-    /// Maps the file and tells its format from its first bytes.
-    pub fn open(path: &Path) -> Result<Self> {
+    /// Maps and checks the file; its first bytes tell the format. `options` are for a P64: a GGUF has no checksums.
+    pub fn open(path: &Path, options: &MapOptions) -> Result<Self> {
         let mapping = Mapping::open(path)?;
         let kind = Kind::of(mapping.get(..SNIFF_LEN).unwrap_or(&mapping));
+        drop(mapping);
         match kind {
-            Kind::P64 => Ok(Self::P64(P64File::new(path, mapping))),
+            Kind::P64 => {
+                let (mapped, warnings) = MappedContainer::open(path, options)?;
+                Ok(Self::P64(mapped, warnings))
+            }
             Kind::Gguf => Ok(Self::Gguf(MappedGguf::open(path)?)),
             kind => Err(Error::NotAModel { path: path.to_owned(), kind }.into()),
         }
     }
-}
 
-/// A mapped `.p64` with the memory that a container borrows.
-pub struct P64File {
-    path: PathBuf,
-    mapping: Mapping,
-    names: Vec<NameSlot>,
-    verified: Vec<AtomicU8>,
-}
-
-impl P64File {
-    fn new(path: &Path, mapping: Mapping) -> Self {
-        // The validator compares the count with the file; until then it must not decide how much is allocated.
-        let room = mapping.len() / 64;
-        let count = mapping.get(36..40).and_then(|bytes| bytes.first_chunk()).map_or(0, |b| u32::from_le_bytes(*b));
-        let count = usize::try_from(count).unwrap_or(room).min(room);
-        let verified = std::iter::repeat_with(AtomicU8::default).take(count).collect();
-        Self { path: path.to_owned(), mapping, names: vec![NameSlot::default(); count], verified }
+    /// Where the file was opened.
+    pub fn path(&self) -> &Path {
+        match self {
+            Self::P64(mapped, _) => mapped.path(),
+            Self::Gguf(mapped) => mapped.path(),
+        }
     }
 
+<<<<<<< HEAD
     /// Validates the file; the second value is what the compatible policy let pass.
     pub fn container(&mut self, options: &OpenOptions) -> Result<(Container<'_>, Vec<CoreError>)> {
         let mut warnings = Vec::new();
@@ -54,6 +48,49 @@ impl P64File {
         match container {
             Ok(container) => Ok((container, warnings)),
             Err(source) => Err(Error::Core { path: self.path.clone(), source }.into()),
+=======
+    /// The tokenizer, `None` where the file has none. The inner error is the tokenizer's own.
+    pub fn read_tokenizer(&self) -> Result<std::result::Result<Option<Tokenizer>, TokenizerError>> {
+        let container = match self {
+            Self::Gguf(mapped) => return Ok(from_metadata(&mapped.gguf().metadata())),
+            Self::P64(mapped, _) => mapped.container(),
+        };
+        let metadata = container.metadata().map_err(|source| Error::Core { path: self.path().to_owned(), source })?;
+        Ok(match (metadata, container.tokenizer()) {
+            (Some(metadata), _) => from_metadata(&metadata),
+            (None, Some(section)) => from_section(&section).map(Some),
+            (None, None) => Ok(None),
+        })
+    }
+
+    /// The tokenizer of a file that must have one.
+    pub fn tokenizer(&self) -> Result<Tokenizer> {
+        let refuse = |reason| Failure::Input { path: self.path().to_owned(), reason };
+        match self.read_tokenizer()? {
+            Ok(Some(tokenizer)) => Ok(tokenizer),
+            Ok(None) => Err(refuse("the file has no tokenizer".to_owned())),
+            Err(error) => Err(refuse(format!("tokenizer: {error}"))),
+>>>>>>> cli
         }
     }
+}
+
+fn from_metadata(
+    metadata: &p64_core::metadata::Metadata<'_>,
+) -> std::result::Result<Option<Tokenizer>, TokenizerError> {
+    let present = metadata.get("tokenizer.ggml.model").is_some();
+    present.then(|| Tokenizer::from_metadata(metadata)).transpose()
+}
+
+fn from_section(section: &Section<'_>) -> std::result::Result<Tokenizer, TokenizerError> {
+    let tokens: Vec<&[u8]> = section.tokens().map(str::as_bytes).collect();
+    Tokenizer::from_q42t(Q42tParts {
+        pre: section.pre(),
+        tokens: tokens.into_iter(),
+        merges: section.merges().map(|(left, right)| (left.as_bytes(), right.as_bytes())),
+        bos: section.bos().unwrap_or(NO_TOKEN),
+        eos: section.eos().unwrap_or(NO_TOKEN),
+        add_bos: section.add_bos(),
+        stops: section.stops(),
+    })
 }

@@ -19,7 +19,8 @@ pub struct Report {
     pub format: &'static str,
     pub version: u32,
     pub bytes: u64,
-    pub header: Vec<Field>,
+    /// The header's fields by name.
+    pub header: serde_json::Map<String, serde_json::Value>,
     pub model: Model,
     pub space: Space,
     pub warnings: Vec<String>,
@@ -29,13 +30,6 @@ pub struct Report {
     pub tensors: Vec<Tensor>,
     pub metadata: Vec<Key>,
     pub provenance: Vec<Key>,
-}
-
-/// A named value of the header.
-#[derive(Debug, Serialize)]
-pub struct Field {
-    pub name: &'static str,
-    pub value: serde_json::Value,
 }
 
 /// What the file says of the model.

@@ -1,5 +1,6 @@
 //! What a user sees: text on stdout, notes on stderr, JSON instead of text.
 
+pub mod memory;
 pub mod number;
 pub mod progress;
 pub mod table;

@@ -111,7 +111,8 @@ fn every_must_has_its_row() {
     let mut current = String::new();
     let (mut known, mut with_must) = (BTreeSet::new(), BTreeSet::new());
     for line in spec.lines() {
-        let numbered = line.strip_prefix("| **§").map(|rest| format!("§{}", rest.split('*').next().unwrap_or_default()));
+        let numbered =
+            line.strip_prefix("| **§").map(|rest| format!("§{}", rest.split('*').next().unwrap_or_default()));
         if let Some(clause) = numbered {
             if clause.starts_with("§14.") {
                 with_must.insert(clause.clone());
@@ -228,7 +229,8 @@ fn the_list_of_errors_is_complete() {
     let mut text = ERRORS_HEAD.to_owned();
     for (at, (first, title)) in RANGES.iter().enumerate() {
         let end = RANGES.get(at + 1).map_or(u16::MAX, |(next, _)| *next);
-        write!(text, "\n## {first}: {title}\n\n| number | slug | kind | clause | sentence | shown by |\n").expect("text");
+        write!(text, "\n## {first}: {title}\n\n| number | slug | kind | clause | sentence | shown by |\n")
+            .expect("text");
         text.push_str("|---:|---|---|---|---|---|\n");
         for &code in Code::ALL.iter().filter(|code| (*first..end).contains(&code.number())) {
             let kind = match code.kind() {

@@ -4,7 +4,8 @@ use crate::failure::Result;
 use crate::input::Input;
 use crate::inspect::{self, Parts};
 use crate::output::Ui;
-use p64_core::validate::{Integrity, OpenOptions};
+use p64_core::validate::Integrity;
+use p64_std::map::MapOptions;
 use std::path::{Path, PathBuf};
 
 const EXAMPLES: &str = "\
@@ -52,13 +53,12 @@ pub fn run(args: &Args, ui: &Ui) -> Result<u8> {
 
 /// The description of a file, opened lazily under the compatible policy.
 pub fn describe(path: &Path, full: bool) -> Result<inspect::Report> {
-    match Input::open(path)? {
-        Input::P64(mut file) => {
-            let options = OpenOptions { integrity: Integrity::Lazy, ..OpenOptions::default() };
-            let (container, warnings) = file.container(&options)?;
-            let report = inspect::describe_p64(path, &container, &warnings, full);
+    let options = MapOptions { integrity: Integrity::Lazy, ..MapOptions::default() };
+    match Input::open(path, &options)? {
+        Input::P64(mapped, warnings) => {
+            let report = inspect::describe_p64(path, mapped.container(), &warnings, full);
             report.map_err(|source| p64_std::Error::Core { path: path.to_owned(), source }.into())
         }
-        Input::Gguf(file) => Ok(inspect::describe_gguf(path, file.gguf(), full)),
+        Input::Gguf(mapped) => Ok(inspect::describe_gguf(path, mapped.gguf(), full)),
     }
 }

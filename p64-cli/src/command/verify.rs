@@ -3,7 +3,10 @@
 use crate::failure::{Failure, Result};
 use crate::input::Input;
 use crate::output::{Ui, number, progress::Progress};
-use p64_core::validate::{Integrity, OpenOptions, Policy};
+use p64_core::validate::{Integrity, Policy};
+use p64_core::{DType, Place};
+use p64_std::map::MapOptions;
+use p64_std::tokenizer::TokenizerError;
 use serde::Serialize;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -17,6 +20,9 @@ Examples:
 
 With several files, every one is checked; the exit code is the highest of theirs.
 A GGUF carries no checksums: of one, the structure is checked and the tokenizer.";
+
+/// From this size on, verifying takes long enough to show progress.
+const LARGE: u64 = 1 << 30;
 
 /// Check files completely: structure, every checksum, metadata, tokenizer
 #[derive(Debug, clap::Args)]
@@ -102,8 +108,8 @@ impl Checked {
         let found = format!("{}, {}", number::plural(self.tensors, "tensor"), number::bytes(self.bytes));
         match self.format {
             "p64" => {
-                let speed = number::gigabytes_per_second(self.bytes, self.time);
-                format!("{}: OK, {found}, {speed:.1} GB/s", path.display())
+                let speed = number::bytes_per_second(self.bytes, self.time);
+                format!("{}: OK, {found}, {speed}", path.display())
             }
             _ => format!("{}: OK, {found}, structure only (a GGUF carries no checksums)", path.display()),
         }
@@ -125,34 +131,61 @@ impl Checked {
 
 fn check(args: &Args, path: &Path, ui: &Ui) -> Result<Checked> {
     let began = Instant::now();
-    match Input::open(path)? {
-        Input::P64(mut file) => {
-            let policy = if args.strict { Policy::Strict } else { Policy::Compatible };
-            let integrity = if args.lazy { Integrity::Lazy } else { Integrity::Full };
-            let (container, warnings) = file.container(&OpenOptions { policy, integrity, ..OpenOptions::default() })?;
+    // Opening says nothing of how far it has come, so of large files each tensor is taken here instead.
+    let large = std::fs::metadata(path).is_ok_and(|about| about.len() >= LARGE);
+    let options = MapOptions {
+        policy: if args.strict { Policy::Strict } else { Policy::Compatible },
+        integrity: if args.lazy || large { Integrity::Lazy } else { Integrity::Full },
+        ..MapOptions::default()
+    };
+    let progress = Progress::new(ui, "verifying");
+    let input = Input::open(path, &options)?;
+    let mut checked = match &input {
+        Input::P64(mapped, warnings) => {
+            let container = mapped.container();
             let core = |source| p64_std::Error::Core { path: path.to_owned(), source };
-            let progress = Progress::new(ui, "verifying");
             let mut done = 0;
+            // Under `Full` every one of them has been verified, and this costs nothing.
             for info in container.tensors() {
-                done += container.tensor(&info).map_err(core)?.bytes().len() as u64;
+                let tensor = container.tensor(&info).map_err(core)?;
+                if info.dtype() == DType::Ternary {
+                    // The one type of which not every byte is a value; the digits are looked at when they are used.
+                    let about = |mut error: p64_core::Error| {
+                        error.place = Place::Tensor(info.index());
+                        core(error)
+                    };
+                    tensor.matrix().map_err(about)?;
+                }
+                done += tensor.bytes().len() as u64;
                 progress.set(done, container.file_len());
             }
             container.metadata().map_err(core)?;
             container.provenance().map_err(core)?;
-            Ok(Checked {
+            Checked {
                 format: "p64",
                 tensors: container.tensor_count().into(),
                 bytes: container.file_len(),
                 time: began.elapsed(),
                 warnings: warnings.iter().map(ToString::to_string).collect(),
-            })
+            }
         }
-        Input::Gguf(file) => Ok(Checked {
+        Input::Gguf(mapped) => Checked {
             format: "gguf",
-            tensors: file.gguf().tensors().len() as u64,
-            bytes: file.gguf().file_len(),
+            tensors: mapped.gguf().tensors().len() as u64,
+            bytes: mapped.gguf().file_len(),
             time: began.elapsed(),
             warnings: Vec::new(),
-        }),
+        },
+    };
+    match input.read_tokenizer()? {
+        Ok(_) => {}
+        // The file is sound; that this build cannot run it is another matter.
+        Err(error @ (TokenizerError::UnknownModel { .. } | TokenizerError::UnknownPre { .. })) => {
+            checked.warnings.push(error.to_string());
+        }
+        Err(error) => {
+            return Err(Failure::Input { path: path.to_owned(), reason: format!("tokenizer: {error}") });
+        }
     }
+    Ok(checked)
 }

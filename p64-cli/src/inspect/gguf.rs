@@ -1,6 +1,6 @@
 //! A GGUF, described.
 
-use super::{Field, Model, Report, Section, Space, Tensor, Tokenizer, layers::Layers, type_shares, values};
+use super::{Model, Report, Section, Space, Tensor, Tokenizer, layers::Layers, type_shares, values};
 use p64_core::Role;
 use p64_core::metadata::{Metadata, Value};
 use p64_std::gguf::Gguf;
@@ -38,12 +38,15 @@ pub fn describe(path: &Path, gguf: &Gguf<'_>, full: bool) -> Report {
         format: "gguf",
         version: gguf.version(),
         bytes: gguf.file_len(),
-        header: vec![
-            Field { name: "alignment", value: json!(gguf.alignment()) },
-            Field { name: "tensor_count", value: json!(gguf.tensors().len()) },
-            Field { name: "key_count", value: json!(metadata.len()) },
-            Field { name: "data_offset", value: json!(gguf.data_offset()) },
-        ],
+        header: [
+            ("alignment", json!(gguf.alignment())),
+            ("tensor_count", json!(gguf.tensors().len())),
+            ("key_count", json!(metadata.len())),
+            ("data_offset", json!(gguf.data_offset())),
+        ]
+        .map(|(name, value)| (name.to_owned(), value))
+        .into_iter()
+        .collect(),
         model: Model {
             parameters: all().filter_map(|tensor| tensor.shape.elements()).fold(0, u64::saturating_add),
             ..model(&metadata)

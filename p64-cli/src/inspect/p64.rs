@@ -1,6 +1,6 @@
 //! A container, described.
 
-use super::{Field, Model, Report, Section, Space, Tensor, Tokenizer, layers::Layers, type_shares, values};
+use super::{Model, Report, Section, Space, Tensor, Tokenizer, layers::Layers, type_shares, values};
 use p64_core::metadata::Metadata;
 use p64_core::{Container, Error, Role};
 use serde_json::json;
@@ -56,7 +56,7 @@ fn known(role: Role) -> Option<Role> {
     Some(role).filter(|role| *role != Role::UNKNOWN)
 }
 
-fn header(container: &Container<'_>) -> Vec<Field> {
+fn header(container: &Container<'_>) -> serde_json::Map<String, serde_json::Value> {
     let header = container.header();
     let flags: Vec<&str> = container.flags().names().collect();
     [
@@ -72,8 +72,9 @@ fn header(container: &Container<'_>) -> Vec<Field> {
         ("checksum_offset", json!(header.checksum_offset.get())),
         ("metadata_crc32c", json!(container.stored_checksum(None).map(|crc| format!("{crc:08x}")))),
     ]
-    .map(|(name, value)| Field { name, value })
-    .into()
+    .map(|(name, value)| (name.to_owned(), value))
+    .into_iter()
+    .collect()
 }
 
 fn model(container: &Container<'_>, metadata: &Metadata<'_>) -> Model {

@@ -1,8 +1,8 @@
 //! A report as text.
 
 use super::{Key, Layer, Model, Report, Space, values};
-use crate::output::number;
 use crate::output::table::{Align, Table, one_line};
+use crate::output::{columns, number};
 use std::fmt::Write;
 
 /// Which tables are wanted; none of them means the summary.
@@ -57,8 +57,9 @@ fn summary(out: &mut String, report: &Report) {
     let (path, version) = (&report.path, report.version);
     let _ = writeln!(out, "{path}: {format} version {version}, {size} ({} bytes)\n", number::grouped(report.bytes));
     let mut line = |name: &str, value: String| {
-        if !value.is_empty() {
-            let _ = writeln!(out, "  {name:<12}{value}");
+        for (at, part) in wrap(&value, columns().map(|width| width.saturating_sub(14))).iter().enumerate() {
+            let name = if at == 0 { name } else { "" };
+            let _ = writeln!(out, "  {name:<12}{part}");
         }
     };
     line("model", model(&report.model));
@@ -77,6 +78,19 @@ fn summary(out: &mut String, report: &Report) {
     if !report.provenance.is_empty() {
         block(out, "Provenance", &keys(&report.provenance));
     }
+}
+
+/// The lines of a list with commas, none longer than `limit` if it can be helped.
+fn wrap(text: &str, limit: Option<usize>) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for part in text.split_inclusive(", ") {
+        let len = |text: &str| text.trim_end().chars().count();
+        match lines.last_mut() {
+            Some(line) if limit.is_none_or(|limit| line.chars().count() + len(part) <= limit) => line.push_str(part),
+            _ => lines.push(part.to_owned()),
+        }
+    }
+    lines.iter().map(|line| line.trim_end().to_owned()).collect()
 }
 
 fn model(model: &Model) -> String {
@@ -111,7 +125,7 @@ fn tokenizer(model: &Model) -> String {
 }
 
 fn layout(report: &Report) -> String {
-    let field = |name: &str| report.header.iter().find(|field| field.name == name).map(|field| &field.value);
+    let field = |name: &str| report.header.get(name);
     if let Some(alignment) = field("alignment") {
         return format!("alignment {alignment}");
     }
@@ -256,4 +270,17 @@ fn keys(keys: &[Key]) -> String {
         table.row([one_line(&key.key), key.kind.clone(), values::text(key)]);
     }
     table.render()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::wrap;
+
+    #[test]
+    fn lists_wrap_at_their_commas() {
+        assert_eq!(wrap("one, two, three", None), ["one, two, three"]);
+        assert_eq!(wrap("one, two, three", Some(9)), ["one, two,", "three"]);
+        assert_eq!(wrap("one, two, three", Some(1)), ["one,", "two,", "three"]);
+        assert!(wrap("", Some(9)).is_empty());
+    }
 }

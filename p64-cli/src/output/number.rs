@@ -43,9 +43,10 @@ pub fn duration(time: Duration) -> String {
     }
 }
 
-/// Bytes per second in GB/s.
-pub fn gigabytes_per_second(bytes: u64, time: Duration) -> f64 {
-    per_second(bytes, time) / 1e9
+/// `1.9 GB/s`, `310.2 MB/s`.
+pub fn bytes_per_second(count: u64, time: Duration) -> String {
+    let rate = per_second(count, time);
+    if rate >= 1e9 { format!("{:.1} GB/s", rate / 1e9) } else { format!("{:.1} MB/s", rate / 1e6) }
 }
 
 /// Things per second; 0 when no time has passed.
