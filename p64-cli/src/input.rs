@@ -39,16 +39,6 @@ impl Input {
         }
     }
 
-<<<<<<< HEAD
-    /// Validates the file; the second value is what the compatible policy let pass.
-    pub fn container(&mut self, options: &OpenOptions) -> Result<(Container<'_>, Vec<CoreError>)> {
-        let mut warnings = Vec::new();
-        let storage = Storage { names: &mut self.names, verified: &mut self.verified };
-        let container = Container::open_with(&self.mapping, options, storage, &mut |warning| warnings.push(warning));
-        match container {
-            Ok(container) => Ok((container, warnings)),
-            Err(source) => Err(Error::Core { path: self.path.clone(), source }.into()),
-=======
     /// The tokenizer, `None` where the file has none. The inner error is the tokenizer's own.
     pub fn read_tokenizer(&self) -> Result<std::result::Result<Option<Tokenizer>, TokenizerError>> {
         let container = match self {
@@ -70,7 +60,6 @@ impl Input {
             Ok(Some(tokenizer)) => Ok(tokenizer),
             Ok(None) => Err(refuse("the file has no tokenizer".to_owned())),
             Err(error) => Err(refuse(format!("tokenizer: {error}"))),
->>>>>>> cli
         }
     }
 }
