@@ -266,6 +266,7 @@ codes! {
     UnknownRole = 75, "unknown-role", Unsupported, "§7.1", "role id {F} has no meaning in this draft";
     UnknownDType = 76, "unknown-dtype", Unsupported, "§7.2", "element type {f} is not in the registry; the bytes are kept as they are";
     StringsTail = 77, "strings-tail", Malformed, "§8", "the string table holds bytes after the last name";
+    ManifoldRole = 78, "manifold-role", Malformed, "§7.1", "manifold index {f} does not go with the role: layer roles are below {e}, all others at it";
 
     // Blobs
     BlobAlignment = 90, "blob-alignment", Malformed, "§14.12", "blob offset {F} is not a multiple of {E}";

@@ -58,9 +58,9 @@ pub struct Q42tParts<'a, T, M> {
     pub tokens: T,
     /// The merges.
     pub merges: M,
-    /// Id of the token that begins a sequence.
+    /// Id of the token that begins a sequence, or [`NO_TOKEN`](p64_core::tokenizer::NO_TOKEN).
     pub bos: u32,
-    /// Id of the token that ends a sequence.
+    /// Id of the token that ends a sequence, or the same.
     pub eos: u32,
     /// Whether BOS is put before a text.
     pub add_bos: bool,

@@ -122,6 +122,11 @@ pub fn file(code: Code) -> Option<Vec<u8>> {
             f[end - 1] = b'x';
         }),
 
+        Code::ManifoldRole => built(|a| {
+            a.flags &= !0x40;
+            a.tensors[8].layer = 0;
+        }),
+
         Code::BlobAlignment => changed(|f| {
             let to = u32_at(f, entry(f, 1, 32)) + 64;
             set(f, 1, 32, to);

@@ -53,6 +53,9 @@ fn what_is_written_passes() {
             files.push((format!("{name}, {layout}"), p64));
         }
     }
+    let bundled = fs::read(data::data("tiny/tiny-stories-q8_0.gguf")).expect("there");
+    let (p64, _) = convert_bytes(Path::new("bundled"), bundled, &ConvertOptions::default()).expect("converts");
+    files.push(("the bundled model".to_owned(), p64));
     for (name, bytes) in &files {
         fs::write(folder.path().join(name).with_extension("p64"), bytes).expect("written");
     }

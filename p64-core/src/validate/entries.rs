@@ -66,6 +66,10 @@ fn check_one(
     if manifold_idx >= manifold_count {
         return Err(error(Code::ManifoldIndex, 8).values(manifold_count, manifold_idx));
     }
+    let n_layer = manifold_count.saturating_sub(1);
+    if entry.role().is_layer() != (manifold_idx < n_layer) {
+        report.deviation(error(Code::ManifoldRole, 8).values(n_layer, manifold_idx))?;
+    }
     if let Role::Unknown(id) = entry.role()
         && entry.role() != Role::UNKNOWN
     {

@@ -1,4 +1,5 @@
 use super::*;
+use p64_core::tokenizer::NO_TOKEN;
 use proptest::prelude::*;
 use std::time::{Duration, Instant};
 
@@ -194,6 +195,10 @@ fn a_q42t_section_gives_the_same_ids_without_types() {
     assert_eq!(tokenizer.vocabulary().end_of_generation(), [1, 5]);
     let error = Tokenizer::from_q42t(parts(&[999])).unwrap_err().to_string();
     assert_eq!(error, "Q42T stop id is 999, the vocabulary has 271 tokens");
+    let none = Q42tParts { bos: NO_TOKEN, eos: NO_TOKEN, add_bos: false, ..parts(&[]) };
+    let tokenizer = Tokenizer::from_q42t(none).unwrap();
+    assert_eq!((tokenizer.bos(), tokenizer.eos()), (None, None));
+    assert_eq!(tokenizer.encode(text, true, false), whole.encode(text, false, false));
     let Q42tParts { tokens, pre, .. } = parts(&[]);
     let spm = Q42tParts { pre, tokens, merges: std::iter::empty(), bos: 0, eos: 1, add_bos: true, stops: &[] };
     let error = Tokenizer::from_q42t(spm).unwrap_err().to_string();

@@ -2,6 +2,7 @@
 
 use p64_core::limits::{MAX_STRING, MAX_VOCABULARY};
 use p64_core::metadata::{Array, Metadata, Value, ValueKind};
+use p64_core::tokenizer::NO_TOKEN;
 
 use super::well_known::{ENDS, ENDS_IF_CONTROL};
 use super::{Model, TokenType, Vocabulary, parse_byte};
@@ -307,11 +308,11 @@ impl Draft {
         stops: &[u32],
     ) -> Result<Self> {
         let vocab = texts.len();
-        let bos = check_id("Q42T BOS id", bos.into(), vocab)?;
-        let eos = check_id("Q42T EOS id", eos.into(), vocab)?;
+        let special = |key, id| if id == NO_TOKEN { Ok(None) } else { check_id(key, u64::from(id), vocab).map(Some) };
+        let (bos, eos) = (special("Q42T BOS id", bos)?, special("Q42T EOS id", eos)?);
         let stops: Result<Vec<u32>> = stops.iter().map(|&id| check_id("Q42T stop id", id.into(), vocab)).collect();
         let mut types = vec![TokenType::Normal; vocab];
-        for id in [bos, eos] {
+        for id in [bos, eos].into_iter().flatten() {
             if let Some(kind) = types.get_mut(id as usize) {
                 *kind = TokenType::Control;
             }
@@ -321,8 +322,8 @@ impl Draft {
             texts,
             types,
             scores: Vec::new(),
-            bos: Some(bos),
-            eos: Some(eos),
+            bos,
+            eos,
             eot: None,
             unknown: None,
             padding: None,
