@@ -7,6 +7,7 @@ use crate::map::{MapOptions, MappedContainer, MappedGguf};
 use crate::sniff::Kind;
 use crate::tokenizer::Tokenizer;
 use p64_core::forward::{Architecture, Config, Layer, Model, Weight, WeightSource, subject};
+use p64_core::layout::flags::Flags;
 use p64_core::metadata::Metadata;
 use p64_core::{Code, DType, Place, Role};
 use std::collections::BTreeMap;
@@ -92,6 +93,12 @@ impl LoadedModel {
             Kind::Gguf => (Source::Gguf(MappedGguf::open(path)?), Vec::new()),
             Kind::P64 => {
                 let (mapped, warnings) = MappedContainer::open(path, options)?;
+                let container = mapped.container();
+                if container.tokenizer().is_none() && !container.flags().contains(Flags::RAW_TRANSCODE) {
+                    let reason = "the container says it is a complete model but has no tokenizer section; convert the \
+                                  model again from its source";
+                    return Err(Error::refused(path, reason));
+                }
                 (Source::P64(mapped), warnings)
             }
             kind => return Err(Error::NotAModel { path: path.to_owned(), kind }),

@@ -38,7 +38,7 @@ impl Default for SessionOptions {
 }
 
 /// When a generation ends, besides the model's own end-of-generation tokens.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct GenerateOptions {
     /// Most tokens to generate.
     pub max_tokens: usize,
@@ -46,6 +46,13 @@ pub struct GenerateOptions {
     pub stop: Vec<String>,
     /// Whether to go on past end-of-generation tokens.
     pub ignore_eos: bool,
+}
+
+impl Default for GenerateOptions {
+    /// Up to 256 tokens, no stop texts, ending where the model ends.
+    fn default() -> Self {
+        Self { max_tokens: 256, stop: Vec::new(), ignore_eos: false }
+    }
 }
 
 /// Why a generation ended.
@@ -246,7 +253,8 @@ impl<'m> Session<'m> {
         Ok(all)
     }
 
-    /// Generates after `prompt`, which follows what the session has seen; each piece of text is shown to `on_text` as soon
+    /// Generates after `prompt`, which follows what the session has seen; `sampler` takes in the prompt and each token. The
+    /// last token generated has not been passed through the model: a next turn's prompt begins with it. Each piece of text is shown to `on_text` as soon
     /// as it is certain not to belong to a stop text.
     ///
     /// # Errors
@@ -268,8 +276,7 @@ impl<'m> Session<'m> {
                 format!("the prompt has {need} tokens, the context has room for {room}; ask for a larger context (-c)");
             return Err(Error::Usage { reason });
         }
-        sampler.reset();
-        self.history.iter().chain(prompt).for_each(|&id| sampler.accept(id));
+        prompt.iter().for_each(|&id| sampler.accept(id));
         self.prefill(prompt)?;
         let prompt_time = started.elapsed();
         let started = Instant::now();

@@ -69,6 +69,13 @@ fn models_that_cannot_run() {
         a.tensors.insert(at, bias);
     });
     assert_eq!(bias.code, Code::UnsupportedFeature);
+    // Which of the two is meant? Taking either in silence may be wrong text.
+    let twice = with(|a| {
+        let mut second = a.tensors[1].clone();
+        second.name = b"blk.0.attn_q.other".to_vec();
+        a.tensors.insert(2, second);
+    });
+    assert_eq!(twice.code, Code::UnsupportedFeature);
     let shape = with(|a| {
         a.tensors[2].dims = vec![32, 8];
         a.tensors[2].bytes.truncate(8 * 34);

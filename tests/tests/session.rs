@@ -132,3 +132,16 @@ fn a_caller_who_breaks_off_is_left_alone() {
         assert!(done.text.starts_with(&shown[0]));
     });
 }
+
+/// Spec §10: a complete model without its tokenizer section is no model to run, whatever the metadata hold.
+#[test]
+fn a_complete_model_needs_its_tokenizer_section() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("toy.p64");
+    let mut assembly = toy::model(&toy::metadata());
+    assembly.tokenizer.clear();
+    std::fs::write(&path, assembly.build()).expect("written");
+    let error = LoadedModel::open(&path, &MapOptions::default()).expect_err("no tokenizer");
+    assert!(error.to_string().contains("tokenizer section"), "{error}");
+    assert_eq!(error.exit_code(), 1);
+}

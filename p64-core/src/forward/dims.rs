@@ -9,7 +9,6 @@ use super::parameter::Parameter;
 #[cfg(doc)]
 use crate::error::Code;
 use crate::error::Result;
-use crate::limits::MAX_LAYERS;
 use crate::metadata::Metadata;
 use keys::Keys;
 
@@ -20,6 +19,8 @@ mod most {
     pub const HEADS: usize = 1 << 14;
     pub const HEAD: usize = 1 << 14;
     pub const CONTEXT: usize = 1 << 30;
+    /// Public models stay below 200; binding looks through the table once per role and layer.
+    pub const LAYERS: usize = 1 << 10;
 }
 
 /// How the attention of a layer sees positions.
@@ -91,7 +92,7 @@ impl Config {
         keys.refuse_unsupported()?;
         let family = architecture.family();
 
-        let n_layer = keys.need(Parameter::BlockCount, usize::try_from(MAX_LAYERS).unwrap_or(usize::MAX))?;
+        let n_layer = keys.need(Parameter::BlockCount, most::LAYERS)?;
         let n_embd = keys.need(Parameter::EmbeddingLength, most::LENGTH)?;
         let n_ff = keys.need(Parameter::FeedForwardLength, most::LENGTH)?;
         let context = keys.need(Parameter::ContextLength, most::CONTEXT)?;
@@ -177,7 +178,7 @@ fn local_span(keys: &Keys<'_>, family: &Family) -> Result<Option<(Span, usize)>>
             Some(_) => Err(keys.unsupported(Parameter::SlidingWindow)),
         };
     };
-    let period = keys.length(Parameter::SlidingWindowPattern, usize::try_from(MAX_LAYERS).unwrap_or(usize::MAX))?;
+    let period = keys.length(Parameter::SlidingWindowPattern, most::LAYERS)?;
     let period = period.or(usize::try_from(local.period).ok()).unwrap_or(1);
     let rope_base = keys.positive(Parameter::RopeBaseLocal)?.unwrap_or(local.rope_base);
     // Linear scaling stretches the global layers only: a window needs none.

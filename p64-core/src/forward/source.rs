@@ -62,17 +62,20 @@ impl<'w, L: AsRef<[Layer<'w>]>> Model<'w, L> {
 }
 
 impl Config {
-    /// Compares with a container's hyperparameter record, in which zero stands for "not said".
+    /// Compares with a container's hyperparameter record and its extension, in which zero stands for "not said".
     ///
     /// # Errors
-    /// [`Code::MetadataContradiction`] at the field (its offset within the record), with what the metadata say and what the record says (floats as
-    /// [`f32::to_bits`]).
+    /// [`Code::MetadataContradiction`] at the field (its offset within the record), with what the metadata say and what
+    /// the record says (floats as [`f32::to_bits`]).
     pub fn check_hparams(&self, hparams: &RawHParams) -> Result<()> {
+        let window = self.local.and_then(|(span, _)| span.window).unwrap_or(0);
         let numbers = [
             (0u64, self.n_layer, hparams.n_layer.get()),
             (4, self.n_embd, hparams.n_embd.get()),
             (8, self.n_head, hparams.n_head.get()),
             (12, self.n_head_kv, hparams.n_kv_head.get()),
+            (28, self.head_dim, hparams.head_dim.get()),
+            (36, window, hparams.sliding_window.get()),
         ];
         let numbers = numbers.map(|(at, said, stored)| (at, num::wide(said), u64::from(stored)));
         let base = (20, u64::from(self.global.rope_base.to_bits()), u64::from(hparams.rope_freq_base.get().to_bits()));

@@ -197,14 +197,26 @@ fn matrix<'w>(weight: &Weight<'w>, rows: usize, cols: usize) -> Result<Matrix<'w
 
 /// Finds a tensor that the forward pass would leave out.
 fn refuse_unknown<'w>(source: &impl WeightSource<'w>, config: &Config) -> Result<()> {
+    // Every layer has each of its roles once, and so have the globals; more would be a second tensor for one place.
+    let places = config.n_layer.saturating_mul(LAYER_ROLES).saturating_add(GLOBAL_ROLES);
+    let mut bound = 0usize;
     source.each(&mut |index, name, role| {
         let known = match role {
             Role::Unknown(_) => names::is_known(name, config),
-            role => role.id() <= Role::OutputNorm.id() && names::layer_exists(name, config),
+            role => {
+                bound = bound.saturating_add(usize::from(role != Role::Output));
+                let twice = bound > places;
+                role.id() <= Role::OutputNorm.id() && names::layer_exists(name, config) && !twice
+            }
         };
         if known { Ok(()) } else { Err(Parameter::OtherTensor.unsupported(Place::Tensor(index))) }
     })
 }
+
+/// Roles that [`Layer::bind`] takes, each once a layer.
+const LAYER_ROLES: usize = 9;
+/// The token embedding and the final norm. The output is there or not.
+const GLOBAL_ROLES: usize = 2;
 
 const fn missing(number: u64, layer: Option<u32>) -> Error {
     let place = match layer {

@@ -8,7 +8,7 @@ use p64_core::metadata::{Metadata, Value, ValueKind};
 use std::collections::HashMap;
 
 /// Most bytes of keys and tensor table this reader takes in. The largest vocabularies in public models need 20 MB.
-pub const MAX_HEAD: u64 = 1 << 30;
+pub const MAX_HEAD: u64 = 1 << 28;
 
 const HEADER: u64 = 24;
 /// Smallest pair of the key-value area and smallest tensor record (rule G4).
@@ -58,6 +58,9 @@ impl<'a> Gguf<'a> {
             // `bytes` is the whole file, so there is nothing more to read.
             Err(Stop::NeedMore) => return Err(short(Place::Header, HEADER, file_len, 0)),
         };
+        if gguf.info_end > MAX_HEAD {
+            return Err(Error::new(Problem::HeadTooLarge { limit: MAX_HEAD }, Place::Header));
+        }
         let tail = gguf.tail()?.of(bytes).unwrap_or_default();
         gguf.check_tail(tail)?;
         Ok(gguf)

@@ -130,8 +130,11 @@ impl<'a> Keys<'a> {
         let factor = match self.get(Parameter::RopeScalingType).map(|(_, value)| value.as_str()) {
             Some(Some("none")) => None,
             None | Some(Some("linear")) => {
-                let factor = self.positive(Parameter::RopeScalingFactor)?;
-                factor.map_or_else(|| self.positive(Parameter::RopeScaleLinear), |factor| Ok(Some(factor)))?
+                // Converters write 0 where there is no scaling.
+                let zero = |parameter| self.get(parameter).and_then(|(_, value)| value.as_f32()) == Some(0.0);
+                let read = |parameter| if zero(parameter) { Ok(None) } else { self.positive(parameter) };
+                let factor = read(Parameter::RopeScalingFactor)?;
+                factor.map_or_else(|| read(Parameter::RopeScaleLinear), |factor| Ok(Some(factor)))?
             }
             _ => return Err(self.unsupported(Parameter::RopeScalingType)),
         };
