@@ -1,1 +1,44 @@
-fn main() {}
+//! The `p64` command: arguments, one call into the libraries, output (`docs/cli.md`).
+//!
+//! Results go to stdout, everything about the run (progress, warnings, statistics, errors) to stderr. Exit codes: 0 done,
+//! 1 the input is at fault, 2 the request or the system is.
+#![forbid(unsafe_code)]
+
+mod args;
+mod command;
+mod failure;
+mod input;
+mod inspect;
+mod output;
+
+use args::Cli;
+use clap::Parser;
+use failure::Failure;
+use output::Ui;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return refuse(&error),
+    };
+    let ui = Ui::new(&cli.global);
+    match command::run(cli.command, &ui) {
+        Ok(code) => ExitCode::from(code),
+        Err(failure) => ExitCode::from(failure.report(&ui)),
+    }
+}
+
+/// Help, the version, or a request that does not parse; then nothing is known of `--json` but its presence.
+fn refuse(error: &clap::Error) -> ExitCode {
+    if error.use_stderr() && std::env::args_os().any(|arg| arg == "--json") {
+        let ui = Ui::new(&args::Global { json: true, quiet: true });
+        let text = error.to_string();
+        let line = text.lines().next().unwrap_or_default();
+        let message = line.strip_prefix("error: ").unwrap_or(line).to_owned();
+        Failure::Usage(message).report_object(&ui);
+    }
+    // The stream is gone when this fails, so there is nobody to tell.
+    let _ = error.print();
+    ExitCode::from(if error.use_stderr() { 2 } else { 0 })
+}

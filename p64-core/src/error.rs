@@ -266,6 +266,7 @@ codes! {
     UnknownRole = 75, "unknown-role", Unsupported, "§7.1", "role id {F} has no meaning in this draft";
     UnknownDType = 76, "unknown-dtype", Unsupported, "§7.2", "element type {f} is not in the registry; the bytes are kept as they are";
     StringsTail = 77, "strings-tail", Malformed, "§8", "the string table holds bytes after the last name";
+    ManifoldRole = 78, "manifold-role", Malformed, "§7.1", "manifold index {f} does not go with the role: layer roles are below {e}, all others at it";
 
     // Blobs
     BlobAlignment = 90, "blob-alignment", Malformed, "§14.12", "blob offset {F} is not a multiple of {E}";
@@ -298,7 +299,6 @@ codes! {
     TokenizerMerges = 136, "tokenizer-merges", Limit, "§10", "{f} merge pairs, the limit is {e}";
     TokenizerSpecialId = 137, "tokenizer-special-id", Malformed, "§10", "special token id {f} is not below the vocabulary's {e}";
     TokenizerPadding = 138, "tokenizer-padding", Malformed, "§10", "padding byte is {F}, not zero";
-    TokenizerAddBos = 139, "tokenizer-add-bos", Malformed, "§10", "the add-BOS byte is {f}, not 0 or 1";
     TokenizerStops = 140, "tokenizer-stops", Malformed, "§10", "{f} stop ids, the trailer holds {e}";
     TokenizerMissing = 141, "tokenizer-missing", Malformed, "§10", "a complete model (flag bit 1 clear) has no tokenizer section";
     TokenizerLength = 142, "tokenizer-length", Malformed, "§10", "{f} bytes follow the payload, padding to {e} needs fewer";

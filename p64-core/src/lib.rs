@@ -17,6 +17,7 @@
 #[cfg(test)]
 extern crate std;
 
+pub mod bytes;
 pub mod container;
 pub mod crc32c;
 pub mod error;
@@ -27,10 +28,12 @@ pub mod kernel;
 pub mod layout;
 pub mod limits;
 pub mod metadata;
+pub mod num;
 pub mod quant;
 pub mod tokenizer;
 pub mod validate;
 
+pub use container::{Container, Tensor, TensorInfo};
 pub use error::{Code, Error, Kind, Place, Result, Section};
 pub use layout::dtype::DType;
 pub use layout::role::Role;

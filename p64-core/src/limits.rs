@@ -6,7 +6,7 @@
 pub const MAX_VOCABULARY: u32 = 1_000_000;
 /// Merge pairs of a Q42T section (spec §10).
 pub const MAX_MERGES: u32 = 5_000_000;
-/// Bytes of one token or of one tensor name. The longest token in public models is a few hundred bytes.
+/// Bytes of one tensor name or of one metadata key.
 pub const MAX_STRING: u32 = 65_535;
 /// Transformer layers. Public models stay below 200.
 pub const MAX_LAYERS: u32 = 65_535;

@@ -1,1 +1,77 @@
-//! Being written.
+//! How weights are packed: one module for each element type that this build computes with.
+//!
+//! Every block format is read the same way. `unpack` turns the packed bytes of one block into [`Group`]s, integers of
+//! 32 consecutive weights with the factors that make numbers of them; what follows from that is shared:
+//!
+//! ```text
+//! block bytes --unpack--> [Group; ELEMENTS / 32] --dequantize_block--> f32 values
+//!                                                \--dot_block--------> sum of products with ActivationBlocks
+//! ```
+//!
+//! `dequantize_block` gives the bits that GGML's reference code gives when it is compiled without fused multiply-add:
+//! one multiplication for the scale, one for the value, one subtraction for the minimum, in that order.
+#![forbid(unsafe_code)]
+
+/// A block format as a type, for code that is generic over formats.
+pub trait Packed<const BYTES: usize, const GROUPS: usize, const S: usize> {
+    /// The integers of one block and their factors.
+    fn unpack(block: &[u8; BYTES]) -> [Group<S>; GROUPS];
+}
+
+/// Defines what every block format has beside its `unpack`: sizes, `dequantize_block`, `dot_block` and [`Packed`].
+macro_rules! block_format {
+    (elements: $elements:literal, bytes: $bytes:literal, scales per group: $scales:literal) => {
+        /// Values of one block.
+        pub const ELEMENTS: usize = $elements;
+
+        /// Bytes of one block.
+        pub const BYTES: usize = $bytes;
+
+        /// The values of one block, bit for bit those of GGML's reference code.
+        #[inline]
+        pub fn dequantize_block(block: &[u8; BYTES], out: &mut [f32; ELEMENTS]) {
+            $crate::quant::group::dequantize(&unpack(block), out);
+        }
+
+        /// The sum of products of one block with quantised activations; the integer part is exact.
+        #[inline]
+        #[must_use]
+        pub fn dot_block(
+            block: &[u8; BYTES],
+            activations: &[$crate::quant::activation::ActivationBlock; ELEMENTS / 32],
+        ) -> f32 {
+            $crate::quant::group::dot::<$scales>(&unpack(block), activations, 0.0)
+        }
+
+        /// This format as a type.
+        #[derive(Clone, Copy, Debug)]
+        pub struct Format;
+
+        impl $crate::quant::Packed<BYTES, { ELEMENTS / 32 }, $scales> for Format {
+            #[inline(always)]
+            fn unpack(block: &[u8; BYTES]) -> [Group<$scales>; ELEMENTS / 32] {
+                unpack(block)
+            }
+        }
+    };
+}
+
+pub mod activation;
+pub mod float;
+pub mod group;
+pub mod q2_k;
+pub mod q3_k;
+pub mod q4_0;
+pub mod q4_1;
+pub mod q4_k;
+pub mod q4_k_soa;
+pub mod q5_0;
+pub mod q5_1;
+pub mod q5_k;
+pub mod q6_k;
+pub mod q8_0;
+pub mod scales;
+pub mod ternary;
+
+pub use activation::ActivationBlock;
+pub use group::Group;

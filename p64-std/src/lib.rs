@@ -1,1 +1,21 @@
-//! Files in and out, tokenizers, sessions.
+//! Files in and out of P64: mapped opening, the GGUF reader, the streaming writer, converters, tokenizers, samplers and
+//! sessions. The bytes of a `.p64` are only ever interpreted by `p64_core`.
+#![deny(unsafe_code)]
+
+pub mod atomic_file;
+pub mod chat;
+pub mod convert;
+pub mod error;
+pub mod export;
+mod files;
+pub mod gguf;
+pub mod map;
+pub mod model;
+pub mod pool;
+pub mod sample;
+pub mod session;
+pub mod sniff;
+pub mod tokenizer;
+pub mod write;
+
+pub use error::{Error, Result};

@@ -1,0 +1,50 @@
+# The commands a person needs; each sets up what it uses, so it works on a new machine that has Rust (and, for the real
+# models, Python 3). The checks themselves are jobs of .ci/run.
+
+SHELL := bash
+FUZZ_SECONDS ?= 600
+.DEFAULT_GOAL := help
+.PHONY: help demo test ci model bench fuzz lint fmt install clean
+
+help: ## this list
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 18
+
+demo: ## convert the bundled small model, verify it, and let it write
+	@scripts/setup_build.sh
+	cargo build --release -p p64-cli --bin p64
+	cargo run --quiet --release -p p64-cli --bin p64 -- demo
+
+test: ## every test: the workspace, bare metal, the fuzz targets over their corpora
+	.ci/run setup header test firmware fuzz_smoke
+
+ci: ## everything a change must pass
+	.ci/run
+
+model: ## fetch the two real models into models/ (350 MB)
+	scripts/setup_models.sh
+
+bench: model ## measure: the benchmarks of the crates, then prompt and generation speed on both models
+	@scripts/setup_build.sh
+	cargo bench --workspace
+	cargo build --release -p p64-cli --bin p64
+	for model in models/*.gguf; do cargo run --quiet --release -p p64-cli --bin p64 -- bench "$$model" -p 512 -n 128 -t 1 -r 5; done
+
+fuzz: ## fuzz every target for FUZZ_SECONDS (600) each
+	scripts/setup_fuzz.sh
+	scripts/fuzz.sh $(FUZZ_SECONDS)
+
+lint: ## clippy, rustdoc, shellcheck and the tree, without a warning
+	.ci/run tree shell fmt clippy docs
+
+fmt: ## format every crate
+	cargo fmt --all
+	cargo fmt --manifest-path fuzz/Cargo.toml
+	cargo fmt --manifest-path tests/firmware-check/Cargo.toml
+
+install: ## install the p64 command into cargo's bin folder
+	@scripts/setup_build.sh
+	cargo install --locked --path p64-cli
+
+clean: ## remove what builds and fuzzing made; models/ stays
+	cargo clean
+	rm -rf fuzz/target fuzz/artifacts fuzz/coverage fuzz/corpus-grown out

@@ -1,0 +1,187 @@
+//! Writes the made seeds of `fuzz/corpus`: run it after a change of a format and commit what it writes.
+//!
+//! `cargo run --manifest-path fuzz/Cargo.toml --no-default-features --example make_seeds`
+//!
+//! Findings that became regressions stand in the same folders under names of their own and are left alone.
+
+use p64_core::DType;
+use p64_core::kernel::matrix::is_supported;
+use p64_core::metadata::ValueKind;
+use p64_tests::assemble::{Assembly, TensorSpec, tokenizer};
+use std::path::Path;
+use std::{fs, io};
+
+type Seed = (&'static str, Vec<u8>);
+
+fn main() -> io::Result<()> {
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus");
+    let targets = [
+        ("metadata", metadata()),
+        ("q42t", q42t()),
+        ("container_slice", containers()),
+        ("gguf_reader", ggufs()),
+        ("convert_and_back", ggufs()),
+    ];
+    for (target, seeds) in targets {
+        let folder = corpus.join(target);
+        fs::create_dir_all(&folder)?;
+        for (name, bytes) in &seeds {
+            fs::write(folder.join(name), bytes)?;
+        }
+        println!("{target}: {} seeds", seeds.len());
+    }
+    Ok(())
+}
+
+fn string(text: &[u8]) -> Vec<u8> {
+    [&(text.len() as u64).to_le_bytes(), text].concat()
+}
+
+fn pair(key: &str, kind: ValueKind, value: &[u8]) -> Vec<u8> {
+    [string(key.as_bytes()).as_slice(), &kind.id().to_le_bytes(), value].concat()
+}
+
+fn array(key: &str, kind: ValueKind, len: u64, elements: &[u8]) -> Vec<u8> {
+    pair(key, ValueKind::Array, &[kind.id().to_le_bytes().as_slice(), &len.to_le_bytes(), elements].concat())
+}
+
+fn area(pairs: &[Vec<u8>]) -> Vec<u8> {
+    [&(pairs.len() as u64).to_le_bytes(), pairs.concat().as_slice()].concat()
+}
+
+fn metadata() -> Vec<Seed> {
+    let scalars: Vec<_> = (0..13)
+        .filter_map(ValueKind::from_id)
+        .filter(|kind| kind.size() > 0)
+        .map(|kind| pair(kind.name(), kind, &1u64.to_le_bytes()[..usize::try_from(kind.size()).expect("at most 8")]))
+        .collect();
+    let arrays = [
+        array("strings", ValueKind::String, 3, &["", "<s>", "\u{2581}the"].map(|s| string(s.as_bytes())).concat()),
+        array("scores", ValueKind::F32, 2, &[0f32, -1.5].map(f32::to_le_bytes).concat()),
+        array("bools", ValueKind::Bool, 2, &[1, 0]),
+        array("empty", ValueKind::String, 0, &[]),
+    ];
+    let one = pair("a", ValueKind::U32, &1u32.to_le_bytes());
+    vec![
+        ("no_pairs", area(&[])),
+        ("every_scalar", area(&scalars)),
+        ("arrays", area(&arrays)),
+        ("a_string", area(&[pair("general.name", ValueKind::String, &string(b"a tiny model"))])),
+        ("duplicate_key", area(&[one.clone(), one.clone()])),
+        ("string_not_utf8", area(&[pair("a", ValueKind::String, &string(&[0xff, 0xfe]))])),
+        ("bool_of_two", area(&[pair("a", ValueKind::Bool, &[2])])),
+        ("nested_array", area(&[array("a", ValueKind::Array, 0, &[])])),
+        ("count_past_the_end", [(1u64 << 40).to_le_bytes().as_slice(), &one].concat()),
+        ("string_length_wraps", area(&[pair("a", ValueKind::String, &(u64::MAX - 3).to_le_bytes())])),
+    ]
+}
+
+/// A GGUF of version 3: pairs, then tensors of (name, type, dimensions, payload), each payload on `alignment`.
+fn gguf(pairs: &[Vec<u8>], tensors: &[(&str, DType, &[u64], usize)], alignment: usize) -> Vec<u8> {
+    let mut file = b"GGUF\x03\0\0\0".to_vec();
+    file.extend((tensors.len() as u64).to_le_bytes());
+    file.extend((pairs.len() as u64).to_le_bytes());
+    file.extend(pairs.concat());
+    let mut data = Vec::new();
+    for (name, dtype, dims, size) in tensors {
+        file.extend(string(name.as_bytes()));
+        file.extend(u32::try_from(dims.len()).expect("at most 4").to_le_bytes());
+        dims.iter().for_each(|dim| file.extend(dim.to_le_bytes()));
+        file.extend(u32::from(dtype.id()).to_le_bytes());
+        file.extend((data.len() as u64).to_le_bytes());
+        data.extend((0..*size).map(|i| u8::try_from(i % 59).expect("small")));
+        data.resize(data.len().next_multiple_of(alignment), 0);
+    }
+    file.resize(file.len().next_multiple_of(alignment), 0);
+    file.extend(data);
+    file
+}
+
+/// Valid files; the malformed ones of `tests/data` are used besides.
+fn ggufs() -> Vec<Seed> {
+    let text = |key: &str, value: &str| pair(key, ValueKind::String, &string(value.as_bytes()));
+    let number = |key: &str, value: u32| pair(key, ValueKind::U32, &value.to_le_bytes());
+    let tokens = ["<s>", "</s>", "a", "b"].map(|token| string(token.as_bytes())).concat();
+    let model = [
+        text("general.architecture", "llama"),
+        number("llama.block_count", 1),
+        number("llama.embedding_length", 32),
+        number("llama.attention.head_count", 2),
+        number("llama.context_length", 16),
+        pair("llama.attention.layer_norm_rms_epsilon", ValueKind::F32, &1e-5f32.to_le_bytes()),
+        text("tokenizer.ggml.model", "llama"),
+        array("tokenizer.ggml.tokens", ValueKind::String, 4, &tokens),
+        array("tokenizer.ggml.scores", ValueKind::F32, 4, &[0; 16]),
+        number("tokenizer.ggml.bos_token_id", 0),
+    ];
+    let weights: [(&str, DType, &[u64], usize); 5] = [
+        ("token_embd.weight", DType::F16, &[32, 4], 256),
+        ("blk.0.attn_norm.weight", DType::F32, &[32], 128),
+        ("blk.0.attn_q.weight", DType::Q4_0, &[32, 32], 18 * 32),
+        ("blk.0.ffn_down.weight", DType::Q8_0, &[64, 32], 34 * 64),
+        ("output_norm.weight", DType::F32, &[32], 128),
+    ];
+    let aligned = [number("general.alignment", 64)];
+    vec![
+        ("one_layer", gguf(&model, &weights, 32)),
+        ("alignment_64", gguf(&aligned, &weights[..2], 64)),
+        ("q4_k_one_block", gguf(&model[..1], &[("blk.0.ffn_up.weight", DType::Q4_K, &[256], 144)], 32)),
+        ("no_tensors", gguf(&model[..2], &[], 32)),
+        ("zero_sized", gguf(&[], &[("a", DType::F32, &[0, 4], 0), ("b", DType::I8, &[3], 3)], 32)),
+    ]
+}
+
+fn padded(mut section: Vec<u8>) -> Vec<u8> {
+    section.resize(section.len().next_multiple_of(64), 0);
+    section
+}
+
+fn q42t() -> Vec<Seed> {
+    let tokens = ["<s>", "a", "b", "ab", "\u{120}t", ""];
+    let version_1 = tokenizer(&tokens, &[("a", "b"), ("\u{120}", "t")], "gpt-2", 0, u32::MAX);
+    let mut version_2 = version_1.clone();
+    version_2[4] = 2;
+    version_2.extend([2, 0, 0, 0]);
+    version_2.extend([1u32, 3, 0, 0, 0, 0, 0, 0].map(u32::to_le_bytes).concat());
+    vec![
+        ("version_1", padded(version_1)),
+        ("version_2_two_stops", padded(version_2)),
+        ("no_merges", padded(tokenizer(&tokens, &[], "", 1, 2))),
+        ("no_tokens", padded(tokenizer(&[], &[], "default", u32::MAX, u32::MAX))),
+        ("bos_past_the_vocabulary", padded(tokenizer(&["a"], &[], "", 1, 0))),
+    ]
+}
+
+fn containers() -> Vec<Seed> {
+    let small = Assembly::small();
+    let changed = |change: &dyn Fn(&mut Assembly)| {
+        let mut assembly = small.clone();
+        change(&mut assembly);
+        assembly.build()
+    };
+    vec![
+        ("small", small.build()),
+        ("no_schedule", changed(&|a| a.flags &= !(1 << 6))),
+        ("not_packed", changed(&|a| a.flags &= !(1 << 5))),
+        ("no_tensors", changed(&|a| a.tensors.clear())),
+        ("no_tokenizer", changed(&|a| a.tokenizer.clear())),
+        ("duplicate_names", changed(&|a| a.tensors[1].name = a.tensors[0].name.clone())),
+        ("page_of_4096", changed(&|a| a.page_size = 4096)),
+        ("every_kernel_type", changed(&every_type)),
+    ]
+}
+
+/// One block of each type that has kernels.
+fn every_type(assembly: &mut Assembly) {
+    assembly.flags &= !(1 << 6);
+    let types = DType::ALL.iter().filter(|dtype| is_supported(**dtype));
+    let tensor = |dtype: &DType| {
+        let block = dtype.block()?;
+        let size = usize::try_from(block.bytes).expect("a block is small");
+        Some(TensorSpec::new(dtype.name(), 0xfffe, dtype.id(), 2, &[block.elements], size))
+    };
+    assembly.tensors = types.filter_map(tensor).collect();
+    // Ternary has no blocks: one scale, then five digits a byte.
+    assembly.tensors.push(TensorSpec::new("ternary", 0xfffe, DType::Ternary.id(), 2, &[7], 6));
+    assembly.flags |= 0b1100;
+}

@@ -1,0 +1,32 @@
+//! The commands, one file each: arguments, one call, output.
+
+pub mod bench;
+pub mod completions;
+pub mod convert;
+pub mod demo;
+pub mod export;
+pub mod inspect;
+pub mod run;
+mod session;
+mod text;
+pub mod tokenize;
+pub mod verify;
+
+use crate::args::Command;
+use crate::failure::Result;
+use crate::output::Ui;
+
+/// Runs a command; the number is its exit code.
+pub fn run(command: Command, ui: &Ui) -> Result<u8> {
+    match command {
+        Command::Convert(args) => convert::run(&args, ui),
+        Command::Verify(args) => verify::run(&args, ui),
+        Command::Inspect(args) => inspect::run(&args, ui),
+        Command::Export(args) => export::run(&args, ui),
+        Command::Tokenize(args) => tokenize::run(&args, ui),
+        Command::Run(args) => run::run(&args, ui),
+        Command::Bench(args) => bench::run(&args, ui),
+        Command::Demo(args) => demo::run(&args, ui),
+        Command::Completions(args) => completions::run(&args, ui),
+    }
+}

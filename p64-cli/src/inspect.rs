@@ -1,0 +1,146 @@
+//! What `p64 inspect` knows of a file: one description for both formats, printed as text or as JSON.
+
+mod gguf;
+mod layers;
+mod p64;
+mod text;
+mod values;
+
+pub use gguf::describe as describe_gguf;
+pub use p64::describe as describe_p64;
+pub use text::{Parts, render};
+
+use serde::Serialize;
+
+/// A file, described.
+#[derive(Debug, Default, Serialize)]
+pub struct Report {
+    pub path: String,
+    pub format: &'static str,
+    pub version: u32,
+    pub bytes: u64,
+    /// The header's fields by name.
+    pub header: serde_json::Map<String, serde_json::Value>,
+    pub model: Model,
+    pub space: Space,
+    pub warnings: Vec<String>,
+    pub sections: Vec<Section>,
+    pub types: Vec<TypeShare>,
+    pub layers: Vec<Layer>,
+    pub tensors: Vec<Tensor>,
+    pub metadata: Vec<Key>,
+    pub provenance: Vec<Key>,
+}
+
+/// What the file says of the model.
+#[derive(Debug, Default, Serialize)]
+pub struct Model {
+    pub name: Option<String>,
+    pub architecture: Option<String>,
+    pub n_layer: Option<u64>,
+    pub n_embd: Option<u64>,
+    pub n_head: Option<u64>,
+    pub n_kv_head: Option<u64>,
+    pub context_length: Option<u64>,
+    pub vocabulary: Option<u64>,
+    pub parameters: u64,
+    pub tokenizer: Option<Tokenizer>,
+}
+
+/// The vocabulary in a few numbers.
+#[derive(Debug, Serialize)]
+pub struct Tokenizer {
+    pub model: Option<String>,
+    pub pre: Option<String>,
+    pub tokens: u64,
+    pub merges: u64,
+    pub bos: Option<u64>,
+    pub eos: Option<u64>,
+    pub add_bos: Option<bool>,
+}
+
+/// Where the bytes of the file go. The four parts add up to the whole.
+#[derive(Debug, Default, Serialize)]
+pub struct Space {
+    /// Header, tables, tokenizer, checksums, with the padding among them.
+    pub front: u64,
+    /// The tensors' own bytes.
+    pub payload: u64,
+    /// Zero bytes before blobs that begin a page.
+    pub page_padding: u64,
+    /// Zero bytes before other blobs and at the end.
+    pub other_padding: u64,
+}
+
+/// A section of the file.
+#[derive(Debug, Serialize)]
+pub struct Section {
+    pub name: &'static str,
+    pub offset: u64,
+    pub bytes: u64,
+    pub records: Option<u64>,
+}
+
+/// The tensors of one element type.
+#[derive(Debug, Serialize)]
+pub struct TypeShare {
+    pub dtype: String,
+    pub tensors: u64,
+    pub elements: u64,
+    pub bytes: u64,
+}
+
+/// One layer as a unit to load; `layer` is `None` for what belongs to none.
+#[derive(Debug, Serialize)]
+pub struct Layer {
+    pub layer: Option<u32>,
+    pub tensors: u64,
+    pub offset: u64,
+    /// From the first blob to the end of the last.
+    pub span: u64,
+    /// The tensors' own bytes.
+    pub payload: u64,
+    pub roles: Vec<String>,
+}
+
+/// One tensor.
+#[derive(Debug, Serialize)]
+pub struct Tensor {
+    pub index: u32,
+    pub name: String,
+    pub role: Option<String>,
+    pub layer: Option<u32>,
+    pub dtype: String,
+    pub shape: Vec<u32>,
+    pub offset: u64,
+    pub bytes: u64,
+    pub crc32c: Option<String>,
+}
+
+/// A pair of the key-value area; long values are shortened.
+#[derive(Debug, Serialize)]
+pub struct Key {
+    pub key: String,
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// Elements of an array.
+    pub len: Option<u64>,
+    pub value: serde_json::Value,
+    /// Whether `value` is only the beginning.
+    pub shortened: bool,
+}
+
+/// Sums `tensors` up by element type, the one with the most bytes first.
+fn type_shares(tensors: impl Iterator<Item = (p64_core::DType, u64, u64)>) -> Vec<TypeShare> {
+    let mut sums = std::collections::BTreeMap::<u16, TypeShare>::new();
+    for (dtype, elements, bytes) in tensors {
+        let empty = || TypeShare { dtype: dtype.to_string(), tensors: 0, elements: 0, bytes: 0 };
+        let share = sums.entry(dtype.id()).or_insert_with(empty);
+        share.tensors += 1;
+        share.elements = share.elements.saturating_add(elements);
+        share.bytes = share.bytes.saturating_add(bytes);
+    }
+    let mut shares: Vec<TypeShare> = sums.into_values().collect();
+    shares.sort_by_key(|share| std::cmp::Reverse(share.bytes));
+    shares
+}

@@ -1,0 +1,119 @@
+//! The shape of the one object that each command prints under `--json`.
+
+use crate::{Converted, p64, p64_on, tiny};
+use serde_json::Value;
+
+/// The keys of an object, in order.
+fn keys(value: &Value) -> Vec<&str> {
+    value.as_object().expect("an object").keys().map(String::as_str).collect()
+}
+
+#[track_caller]
+fn has(value: &Value, names: &[&str]) {
+    let keys = keys(value);
+    names.iter().for_each(|name| assert!(keys.contains(name), "{name} is not among {keys:?}"));
+}
+
+#[test]
+fn files() {
+    let converted = Converted::new();
+    let out = converted.path("x.p64");
+    let args = ["convert".as_ref(), "--json".as_ref(), "--check-parity".as_ref()];
+    let convert = p64(args.into_iter().chain([tiny().as_os_str(), out.as_os_str()])).ok().object();
+    has(&convert, &["input", "output", "tensors", "bytes", "padding_bytes", "source_sha256", "warnings", "seconds"]);
+    assert_eq!(convert["bytes"], std::fs::metadata(&out).expect("written").len());
+    assert_eq!(convert["parity"]["equal"], true);
+
+    let verify = p64_on("verify --json --strict {}", &out).ok().object();
+    assert_eq!(keys(&verify), ["ok", "files"]);
+    assert_eq!((&verify["ok"], &verify["files"][0]["ok"]), (&Value::Bool(true), &Value::Bool(true)));
+    has(&verify["files"][0], &["path", "format", "tensors", "bytes", "seconds", "warnings"]);
+
+    let back = converted.path("x.gguf");
+    let export = p64(["--json".as_ref(), "export".as_ref(), out.as_os_str(), back.as_os_str()]).ok().object();
+    assert_eq!(export["identical"], true);
+    assert_eq!(export["files"][0]["sha256"], convert["source_sha256"][0]);
+}
+
+#[test]
+fn inspect_of_both_formats() {
+    let converted = Converted::new();
+    let p64 = p64_on("inspect --json {}", &converted.p64).ok().object();
+    let gguf = p64_on("inspect --json {}", &tiny()).ok().object();
+    for report in [&p64, &gguf] {
+        has(report, &["path", "format", "version", "bytes", "header", "model", "space", "sections", "types", "layers"]);
+        has(report, &["tensors", "metadata", "provenance", "warnings"]);
+        let space = report["space"].as_object().expect("an object");
+        let sum: u64 = space.values().filter_map(Value::as_u64).sum();
+        assert_eq!(report["bytes"], sum, "the four parts are the whole file");
+        assert_eq!(report["model"]["architecture"], "llama");
+    }
+    assert_eq!((p64["format"].as_str(), gguf["format"].as_str()), (Some("p64"), Some("gguf")));
+    assert_eq!(p64["metadata"], gguf["metadata"], "the keys are the source's");
+    assert_eq!(p64["model"]["parameters"], gguf["model"]["parameters"]);
+    // Two more: the keys, and the provenance.
+    let count = |report: &Value| report["tensors"].as_array().map_or(0, Vec::len);
+    assert_eq!(count(&p64), count(&gguf) + 2);
+}
+
+#[test]
+fn long_values_are_shortened_unless_full() {
+    let tokens = |line: &str| {
+        let report = p64_on(line, &tiny()).ok().object();
+        let keys = report["metadata"].as_array().expect("keys").clone();
+        keys.into_iter().find(|key| key["key"] == "tokenizer.ggml.tokens").expect("a vocabulary")
+    };
+    let (short, full) = (tokens("inspect --json {}"), tokens("inspect --json --full {}"));
+    assert_eq!((&short["shortened"], &full["shortened"]), (&Value::Bool(true), &Value::Bool(false)));
+    assert_eq!(short["value"].as_array().map(Vec::len), Some(5));
+    assert_eq!(full["value"].as_array().map(Vec::len), full["len"].as_u64().and_then(|n| usize::try_from(n).ok()));
+}
+
+#[test]
+fn run_gives_ids_and_text_the_same_for_both_formats() {
+    let converted = Converted::new();
+    let line = "run --json {} -p Once -n 12 --temp 0 -t 1 -c 64";
+    let p64 = p64_on(line, &converted.p64).ok().object();
+    let gguf = p64_on(line, &tiny()).ok().object();
+    has(&p64, &["ids", "text", "prompt_ids", "reason", "stats", "description"]);
+    assert_eq!((&p64["ids"], &p64["text"]), (&gguf["ids"], &gguf["text"]));
+    assert_eq!(p64["ids"].as_array().map(Vec::len), Some(12));
+    assert_eq!((p64["format"].as_str(), gguf["format"].as_str()), (Some("p64"), Some("gguf")));
+    assert_eq!(p64["stats"]["generated_tokens"], 12);
+
+    let ids: Vec<String> = p64["ids"].as_array().expect("ids").iter().map(ToString::to_string).collect();
+    let printed = p64_on("run -q --ids {} -p Once -n 12 --temp 0 -t 1", &converted.p64).ok().stdout;
+    assert_eq!(printed.trim_end(), ids.join(" "));
+    let text = p64_on("run -q {} -p Once -n 12 --temp 0 -t 1", &converted.p64).ok().stdout;
+    assert_eq!(text.strip_suffix('\n'), p64["text"].as_str());
+    let text = p64_on("run -q --no-stream {} -p Once -n 12 --temp 0 -t 2", &converted.p64).ok().stdout;
+    assert_eq!(text.strip_suffix('\n'), p64["text"].as_str());
+}
+
+#[test]
+fn bench_gives_medians() {
+    let bench = p64_on("bench --json {} -p 8 -n 4 -t 1 -r 3", &tiny()).ok().object();
+    for (name, test) in [("pp_tok_s", 0), ("tg_tok_s", 1)] {
+        let mut samples: Vec<f64> = bench["tests"][test]["samples_tok_s"]
+            .as_array()
+            .expect("samples")
+            .iter()
+            .filter_map(Value::as_f64)
+            .collect();
+        assert_eq!(samples.len(), 3);
+        samples.sort_by(f64::total_cmp);
+        assert!(samples[0] > 0.0);
+        assert_eq!(bench[name].as_f64(), Some(samples[1]));
+    }
+    let only_pp = p64_on("bench --json {} -p 8 -n 0 -t 1 -r 1", &tiny()).ok().object();
+    assert!(only_pp["tg_tok_s"].is_null() && only_pp["pp_tok_s"].is_number());
+}
+
+#[test]
+fn demo_and_completions() {
+    let demo = p64(["demo", "--json", "-n", "5"]).ok().object();
+    assert_eq!(demo["identical"], true);
+    assert_eq!(demo["ids"].as_array().map(Vec::len), Some(5));
+    assert_eq!(demo["source_sha256"][0], demo["exported_sha256"]);
+    has(&p64(["completions", "bash", "--json"]).ok().object(), &["shell", "script"]);
+}

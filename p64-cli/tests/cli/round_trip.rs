@@ -1,0 +1,95 @@
+//! GGUF to P64 and back through the command, and what happens to damaged and replaced files.
+
+use crate::{Converted, p64, p64_on, tiny};
+use std::path::Path;
+
+fn convert(extra: &[&str], input: &Path, output: &Path) -> crate::Outcome {
+    let mut args: Vec<std::ffi::OsString> = vec!["convert".into()];
+    args.extend(extra.iter().map(Into::into));
+    args.extend([input.into(), output.into()]);
+    p64(args)
+}
+
+fn bytes(path: &Path) -> Vec<u8> {
+    std::fs::read(path).expect("readable")
+}
+
+#[test]
+fn the_source_comes_back_identical() {
+    let converted = Converted::new();
+    for line in ["verify {}", "verify --strict {}", "verify --lazy {}", "verify --lazy --strict {}"] {
+        let outcome = p64_on(line, &converted.p64).ok();
+        assert_eq!(outcome.stderr, "");
+        assert!(outcome.stdout.contains(": OK, ") && outcome.stdout.lines().count() == 1, "{}", outcome.stdout);
+    }
+    let back = converted.path("back.gguf");
+    let outcome = p64(["export".as_ref(), converted.p64.as_os_str(), back.as_os_str()]).ok();
+    assert!(outcome.stdout.contains("identical to the source"), "{}", outcome.stdout);
+    assert!(bytes(&back) == bytes(&tiny()));
+    let named = converted.path("back");
+    p64(["export".as_ref(), converted.p64.as_os_str(), named.as_os_str(), "--to".as_ref(), "gguf".as_ref()]).ok();
+    assert!(bytes(&named) == bytes(&tiny()));
+}
+
+#[test]
+fn every_layout_verifies_strictly_and_has_parity() {
+    let converted = Converted::new();
+    let other = converted.path("other.p64");
+    for extra in [
+        &["--check-parity"][..],
+        &["--check-parity", "--no-pack"],
+        &["--check-parity", "--no-schedule"],
+        &["--check-parity", "--no-layer-major", "--no-pack", "--no-schedule"],
+        &["--check-parity", "--page-size", "256"],
+    ] {
+        let outcome = convert(extra, &tiny(), &other).ok();
+        assert!(outcome.stdout.contains("equal to the source"), "{extra:?}: {}", outcome.stdout);
+        p64_on("verify --strict {}", &other).ok();
+    }
+    assert_eq!(convert(&["--page-size", "1000"], &tiny(), &other).code, 2);
+}
+
+#[test]
+fn conversions_are_deterministic_and_replace_what_was_there() {
+    let converted = Converted::new();
+    let other = converted.path("other.p64");
+    std::fs::write(&other, b"an older file").expect("written");
+    convert(&[], &tiny(), &other).ok();
+    assert!(bytes(&other) == bytes(&converted.p64));
+    convert(&[], &tiny(), &other).ok();
+    let left: Vec<_> = std::fs::read_dir(converted.folder.path()).expect("folder").collect();
+    assert_eq!(left.len(), 2, "{left:?}");
+}
+
+#[test]
+fn input_and_output_must_differ() {
+    let converted = Converted::new();
+    let copy = converted.path("copy.gguf");
+    std::fs::copy(tiny(), &copy).expect("copied");
+    let outcome = convert(&[], &copy, &copy);
+    assert_eq!(outcome.code, 2);
+    assert!(outcome.stderr.contains("same file; give another name to the output"), "{}", outcome.stderr);
+    assert!(bytes(&copy) == bytes(&tiny()));
+}
+
+/// With several files each has its line, and the worst decides.
+#[test]
+fn verify_checks_all_and_the_worst_decides() {
+    let converted = Converted::new();
+    let damaged = converted.path("damaged.p64");
+    let mut flipped = bytes(&converted.p64);
+    let middle = flipped.len() / 2;
+    flipped[middle] ^= 4;
+    std::fs::write(&damaged, flipped).expect("written");
+    let missing = converted.path("missing.p64");
+    let (good, damaged, missing) = (converted.p64.as_os_str(), damaged.as_os_str(), missing.as_os_str());
+
+    let outcome = p64(["verify".as_ref(), damaged, good]);
+    assert_eq!(outcome.code, 1);
+    assert!(outcome.stdout.contains("tiny.p64: OK"), "{}", outcome.stdout);
+    assert!(outcome.stderr.contains("damaged.p64: ") && outcome.stderr.lines().count() == 1, "{}", outcome.stderr);
+    let outcome = p64(["verify".as_ref(), "--lazy".as_ref(), damaged]);
+    assert_eq!(outcome.code, 1);
+    let outcome = p64(["verify".as_ref(), damaged, missing, good]);
+    assert_eq!((outcome.code, outcome.stderr.lines().count()), (2, 2), "{}", outcome.stderr);
+}

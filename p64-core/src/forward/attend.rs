@@ -1,0 +1,75 @@
+//! Attention of a batch: every position and every group of heads a unit of work of its own.
+#![forbid(unsafe_code)]
+
+use super::At;
+use super::dims::Config;
+use crate::kernel::Workers;
+use crate::kernel::generic::attention::Attention;
+
+/// Positions whose scores are in memory at the same time.
+const TILE: usize = 16;
+
+/// Values that the attention of a batch of `n` positions over a cache of `context` takes.
+///
+/// A unit is what one key-value head's queries give, followed by their scores:
+/// `[min(n, TILE)][n_head_kv][group * head_dim + context]`.
+pub(super) const fn tile_len(config: &Config, n: usize, context: usize) -> usize {
+    let tile = if n < TILE { n } else { TILE };
+    unit_len(config, context).saturating_mul(config.n_head_kv).saturating_mul(tile)
+}
+
+const fn unit_len(config: &Config, context: usize) -> usize {
+    group_len(config).saturating_add(context)
+}
+
+/// Length of the queries that share a key-value head.
+const fn group_len(config: &Config) -> usize {
+    (config.n_head / config.n_head_kv).saturating_mul(config.head_dim)
+}
+
+/// What the queries of a pass see in the cache, of which the newest is their own.
+///
+/// `query` and `out` are n x `n_head * head_dim`, `keys` and `values` positions x `n_head_kv * head_dim`, `tile` at least
+/// [`tile_len`] of the cache's positions.
+pub(super) fn attend(
+    at: &At<'_>,
+    window: Option<usize>,
+    query: &[f32],
+    (keys, values): (&[f32], &[f32]),
+    tile: &mut [f32],
+    out: &mut [f32],
+    workers: &dyn Workers,
+) {
+    let config = at.config;
+    let heads = Attention {
+        n_head: config.n_head,
+        n_kv_head: config.n_head_kv,
+        head_dim: config.head_dim,
+        scale: config.attention_scale,
+    };
+    let (query_len, group_len) = (config.query_len(), group_len(config));
+    let mut first = at.start;
+    for (query, out) in query.chunks(TILE * query_len).zip(out.chunks_mut(TILE * query_len)) {
+        let n = out.len() / query_len;
+        // Scores get the room that the last position of the tile needs.
+        let unit_len = unit_len(config, first + n);
+        let tile = &mut tile[..n * config.n_head_kv * unit_len];
+        workers.for_each_chunk(tile, unit_len, &|unit, chunk| {
+            for (unit, buffer) in (unit..).zip(chunk.chunks_exact_mut(unit_len)) {
+                let (out, scores) = buffer.split_at_mut(group_len);
+                let (position, kv_head) = (unit / config.n_head_kv, unit % config.n_head_kv);
+                let query = &query[position * query_len + kv_head * group_len..][..group_len];
+                let end = first + position + 1;
+                let begin = window.map_or(0, |window| end.saturating_sub(window));
+                if heads.attend_group(kv_head, query, keys, values, begin..end, scores, out).is_err() {
+                    // The lengths follow from those checked at the start of the pass. Should one not, the logits show it.
+                    out.fill(f32::NAN);
+                }
+            }
+        });
+        for (out, buffer) in out.chunks_exact_mut(group_len).zip(tile.chunks_exact(unit_len)) {
+            out.copy_from_slice(&buffer[..group_len]);
+        }
+        first += n;
+    }
+}

@@ -1,0 +1,160 @@
+//! The metadata keys of one architecture, gathered in one walk.
+#![forbid(unsafe_code)]
+
+use super::Span;
+use crate::error::{Code, Error, Place, Result};
+use crate::forward::parameter::Parameter;
+use crate::metadata::{Metadata, Value, ValueKind};
+
+/// Numbers below this are keys, those above tensors.
+const COUNT: usize = 64;
+const _: () = assert!(Parameter::RopeFreqs.number() == 64);
+
+/// Base of the rotary embedding where a file has none.
+const ROPE_BASE: f32 = 10_000.0;
+
+/// First values of the keys that [`Parameter`] knows, by its number, with their positions in the file.
+pub(super) struct Keys<'a> {
+    found: [Option<(u32, Value<'a>)>; COUNT],
+}
+
+/// A key that must be absent or hold one of the values that change nothing.
+const NEUTRAL: &[(Parameter, &[f32])] = &[
+    (Parameter::RopeScalingAttention, &[0.0, 1.0]),
+    (Parameter::RopeSections, &[]),
+    (Parameter::ExpertCount, &[0.0]),
+    (Parameter::AttentionCausal, &[1.0]),
+    (Parameter::AttentionScale, &[0.0]),
+    (Parameter::AttentionSoftcap, &[0.0]),
+    (Parameter::FinalSoftcap, &[0.0]),
+    (Parameter::LogitScale, &[0.0, 1.0]),
+    (Parameter::ResidualScale, &[0.0, 1.0]),
+    (Parameter::EmbeddingScale, &[0.0, 1.0]),
+    (Parameter::ClampKqv, &[0.0]),
+    (Parameter::AlibiBias, &[0.0]),
+    (Parameter::ParallelResidual, &[0.0]),
+    (Parameter::SharedKvLayers, &[0.0]),
+];
+
+impl<'a> Keys<'a> {
+    /// Gathers `<architecture>.<parameter>` for every parameter; of a repeated key the first counts.
+    pub(super) fn collect(metadata: &Metadata<'a>, architecture: &str) -> Self {
+        let mut found = [None; COUNT];
+        for (position, (key, value)) in (0..).zip(metadata) {
+            let suffix = key.strip_prefix(architecture).and_then(|rest| rest.strip_prefix('.'));
+            let parameter = suffix.and_then(|suffix| Parameter::ALL.iter().find(|p| p.name() == suffix));
+            let slot = parameter.and_then(|parameter| found.get_mut(usize::from(parameter.number())));
+            if let Some(slot) = slot {
+                slot.get_or_insert((position, value));
+            }
+        }
+        Self { found }
+    }
+
+    fn get(&self, parameter: Parameter) -> Option<(u32, Value<'a>)> {
+        self.found.get(usize::from(parameter.number())).copied().flatten()
+    }
+
+    fn place(&self, parameter: Parameter) -> Place {
+        self.get(parameter).map_or(Place::File, |(position, _)| Place::Key(position))
+    }
+
+    pub(super) fn missing(&self, parameter: Parameter) -> Error {
+        Error::new(Code::MissingKey, Place::File).values(0, u64::from(parameter.number()))
+    }
+
+    /// The key asks for what this build does not do.
+    pub(super) fn unsupported(&self, parameter: Parameter) -> Error {
+        parameter.unsupported(self.place(parameter))
+    }
+
+    /// The key's number is not what `limit` permits.
+    pub(super) fn out_of_range(&self, parameter: Parameter, limit: usize) -> Error {
+        let value = self.get(parameter).and_then(|(_, value)| value.as_u64()).unwrap_or(0);
+        Error::new(Code::MetadataRange, self.place(parameter)).values(u64::try_from(limit).unwrap_or(u64::MAX), value)
+    }
+
+    /// A number up to `most`; 0 passes.
+    fn number(&self, parameter: Parameter, most: usize) -> Result<Option<usize>> {
+        let Some((position, value)) = self.get(parameter) else { return Ok(None) };
+        if value.as_array().is_some() {
+            // One value a layer: layers of different shapes.
+            return Err(self.unsupported(parameter));
+        }
+        let kinds = (u64::from(ValueKind::U32.id()), u64::from(value.kind().id()));
+        let wrong = Error::new(Code::MetadataWrongType, Place::Key(position)).values(kinds.0, kinds.1);
+        let number = value.as_u64().ok_or(wrong)?;
+        let fits = usize::try_from(number).ok().filter(|number| *number <= most);
+        fits.map(Some).ok_or(self.out_of_range(parameter, most))
+    }
+
+    /// A number from 1 to `most`.
+    pub(super) fn length(&self, parameter: Parameter, most: usize) -> Result<Option<usize>> {
+        match self.number(parameter, most)? {
+            Some(0) => Err(self.out_of_range(parameter, most)),
+            number => Ok(number),
+        }
+    }
+
+    /// A number up to `most`; 0 is the same as none.
+    pub(super) fn length_or_zero(&self, parameter: Parameter, most: usize) -> Result<Option<usize>> {
+        Ok(self.number(parameter, most)?.filter(|number| *number != 0))
+    }
+
+    /// A number from 1 to `most` that the model cannot do without.
+    pub(super) fn need(&self, parameter: Parameter, most: usize) -> Result<usize> {
+        self.length(parameter, most)?.ok_or(self.missing(parameter))
+    }
+
+    /// A second statement of a length that other layers or the values could have differently.
+    pub(super) fn same_if_there(&self, parameter: Parameter, length: usize) -> Result<()> {
+        match self.number(parameter, usize::MAX)? {
+            Some(other) if other != length => Err(self.unsupported(parameter)),
+            _ => Ok(()),
+        }
+    }
+
+    /// A float that is finite and above zero.
+    pub(super) fn positive(&self, parameter: Parameter) -> Result<Option<f32>> {
+        let Some((position, value)) = self.get(parameter) else { return Ok(None) };
+        let kinds = (u64::from(ValueKind::F32.id()), u64::from(value.kind().id()));
+        let wrong = Error::new(Code::MetadataWrongType, Place::Key(position)).values(kinds.0, kinds.1);
+        let number = value.as_f32().ok_or(wrong)?;
+        let range = Error::new(Code::MetadataRange, Place::Key(position)).values(0, u64::from(number.to_bits()));
+        if number.is_finite() && number > 0.0 { Ok(Some(number)) } else { Err(range) }
+    }
+
+    /// Span of the layers that see everything.
+    pub(super) fn global_span(&self) -> Result<Span> {
+        let rope_base = self.positive(Parameter::RopeBase)?.unwrap_or(ROPE_BASE);
+        let factor = match self.get(Parameter::RopeScalingType).map(|(_, value)| value.as_str()) {
+            Some(Some("none")) => None,
+            None | Some(Some("linear")) => {
+                let factor = self.positive(Parameter::RopeScalingFactor)?;
+                factor.map_or_else(|| self.positive(Parameter::RopeScaleLinear), |factor| Ok(Some(factor)))?
+            }
+            _ => return Err(self.unsupported(Parameter::RopeScalingType)),
+        };
+        let rope_scale = factor.map_or(1.0, |factor| 1.0 / factor);
+        if !rope_scale.is_finite() {
+            let found = u64::from(factor.unwrap_or(0.0).to_bits());
+            return Err(Error::new(Code::MetadataRange, self.place(Parameter::RopeScalingFactor)).values(0, found));
+        }
+        Ok(Span { window: None, rope_base, rope_scale })
+    }
+
+    /// Refuses models whose keys ask for what the forward pass does not do.
+    pub(super) fn refuse_unsupported(&self) -> Result<()> {
+        for (parameter, neutral) in NEUTRAL {
+            let Some((_, value)) = self.get(*parameter) else { continue };
+            let number = match value.as_u64() {
+                Some(number) => u8::try_from(number).ok().map(f32::from),
+                None => value.as_bool().map(|on| f32::from(u8::from(on))).or(value.as_f32()),
+            };
+            if !number.is_some_and(|number| neutral.contains(&number)) {
+                return Err(self.unsupported(*parameter));
+            }
+        }
+        Ok(())
+    }
+}

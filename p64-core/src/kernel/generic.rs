@@ -1,0 +1,8 @@
+//! The steps between the matrix products, on buffers of the caller's.
+#![forbid(unsafe_code)]
+
+pub mod activation;
+pub mod attention;
+pub mod rmsnorm;
+pub mod rope;
+pub mod softmax;

@@ -1,0 +1,130 @@
+//! Grouped-query attention of one query position over a key-value cache.
+#![forbid(unsafe_code)]
+
+use super::softmax::softmax;
+use crate::error::{Code, Error, Place, Result};
+use core::ops::Range;
+
+/// How many heads there are and how scores are scaled.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Attention {
+    /// Query heads: a multiple of `n_kv_head`.
+    pub n_head: usize,
+    /// Key and value heads; each serves `n_head / n_kv_head` consecutive query heads.
+    pub n_kv_head: usize,
+    /// Elements of a head.
+    pub head_dim: usize,
+    /// Factor of every score, usually `1 / sqrt(head_dim)`.
+    pub scale: f32,
+}
+
+impl Attention {
+    /// Attends from one position to the `visible` ones.
+    ///
+    /// `q` and `out` are `n_head` x `head_dim`; `keys` and `values` are positions x `n_kv_head` x `head_dim`. A sliding
+    /// window is a range that does not begin at 0. `scores` is scratch for at least `visible.len()` values.
+    ///
+    /// # Errors
+    /// [`Code::LengthMismatch`] when `q` or `out` has not `n_head * head_dim` elements or the heads do not divide,
+    /// [`Code::BufferTooSmall`] when the cache ends before `visible` does or `scores` is too short.
+    pub fn attend(
+        &self,
+        q: &[f32],
+        keys: &[f32],
+        values: &[f32],
+        visible: Range<usize>,
+        scores: &mut [f32],
+        out: &mut [f32],
+    ) -> Result<()> {
+        let width = self.n_head.saturating_mul(self.head_dim);
+        for have in [q.len(), out.len()] {
+            if have != width {
+                return Err(Error::new(Code::LengthMismatch, Place::File).values(width as u64, have as u64));
+            }
+        }
+        let group = self.group_len()?;
+        for (kv_head, (q, out)) in q.chunks_exact(group).zip(out.chunks_exact_mut(group)).enumerate() {
+            self.attend_group(kv_head, q, keys, values, visible.clone(), scores, out)?;
+        }
+        Ok(())
+    }
+
+    /// [`Attention::attend`] for the query heads that one key and value head serves, so that groups can run side by
+    /// side. `q` and `out` are `n_head / n_kv_head` x `head_dim`.
+    ///
+    /// # Errors
+    /// As [`Attention::attend`], `q` and `out` being one group; [`Code::LengthMismatch`] for a head past the last.
+    #[allow(clippy::too_many_arguments, reason = "three inputs, a place in them, two outputs")]
+    pub fn attend_group(
+        &self,
+        kv_head: usize,
+        q: &[f32],
+        keys: &[f32],
+        values: &[f32],
+        visible: Range<usize>,
+        scores: &mut [f32],
+        out: &mut [f32],
+    ) -> Result<()> {
+        let Self { n_kv_head, head_dim, scale, .. } = *self;
+        let group = self.group_len()?;
+        for (need, have) in
+            [(group, q.len()), (group, out.len()), (n_kv_head, kv_head.saturating_add(1).max(n_kv_head))]
+        {
+            if have != need {
+                return Err(Error::new(Code::LengthMismatch, Place::File).values(need as u64, have as u64));
+            }
+        }
+        let stride = n_kv_head.saturating_mul(head_dim);
+        let (from, to) = (visible.start.saturating_mul(stride), visible.end.saturating_mul(stride));
+        let keys = keys.get(from..to).ok_or(Error::buffer_too_small(to, keys.len()))?;
+        let values = values.get(from..to).ok_or(Error::buffer_too_small(to, values.len()))?;
+        let have = scores.len();
+        let scores = scores.get_mut(..visible.len()).ok_or(Error::buffer_too_small(visible.len(), have))?;
+
+        let offset = kv_head * head_dim;
+        for (q, out) in q.chunks_exact(head_dim).zip(out.chunks_exact_mut(head_dim)) {
+            for (score, key) in scores.iter_mut().zip(heads(keys, stride, offset, head_dim)) {
+                *score = scale * dot(q, key);
+            }
+            softmax(scores);
+            out.fill(0.0);
+            for (score, value) in scores.iter().zip(heads(values, stride, offset, head_dim)) {
+                for (out, value) in out.iter_mut().zip(value) {
+                    *out += score * value;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Length of the queries that share a key and value head.
+    fn group_len(&self) -> Result<usize> {
+        let Self { n_head, n_kv_head, head_dim, .. } = *self;
+        if n_head == 0 || n_kv_head == 0 || head_dim == 0 || !n_head.is_multiple_of(n_kv_head) {
+            return Err(Error::new(Code::LengthMismatch, Place::File).values(n_kv_head as u64, n_head as u64));
+        }
+        Ok((n_head / n_kv_head).saturating_mul(head_dim))
+    }
+}
+
+/// One head of every position.
+fn heads(cache: &[f32], stride: usize, offset: usize, head_dim: usize) -> impl Iterator<Item = &[f32]> {
+    cache.chunks_exact(stride).map(move |position| position.get(offset..offset + head_dim).unwrap_or_default())
+}
+
+/// A sum of products in eight independent lanes.
+#[inline]
+fn dot(a: &[f32], b: &[f32]) -> f32 {
+    let mut sums = [0.0f32; 8];
+    let ((a, a_rest), (b, b_rest)) = (a.as_chunks::<8>(), b.as_chunks::<8>());
+    for (a, b) in a.iter().zip(b) {
+        for ((sum, a), b) in sums.iter_mut().zip(a).zip(b) {
+            *sum += a * b;
+        }
+    }
+    for ((sum, a), b) in sums.iter_mut().zip(a_rest).zip(b_rest) {
+        *sum += a * b;
+    }
+    let [a, b, c, d, e, f, g, h] = sums;
+    ((a + e) + (c + g)) + ((b + f) + (d + h))
+}

@@ -1,0 +1,35 @@
+//! Q5_0: 5-bit integers around zero, one f16 scale for 32 values (GGML type 6).
+//!
+//! ```text
+//! 0..2    f16       d
+//! 2..6    u32       bit i: the fifth bit of element i
+//! 6..22   u8 x 16   low nibble: elements 0..16, high nibble: elements 16..32
+//! value = d * ((nibble | fifth bit << 4) - 16)
+//! ```
+#![forbid(unsafe_code)]
+
+use super::float::from_f16;
+use super::group::Group;
+use zerocopy::{FromBytes, Immutable, transmute_ref};
+
+block_format!(elements: 32, bytes: 22, scales per group: 1);
+
+#[derive(FromBytes, Immutable)]
+#[repr(C)]
+struct Raw {
+    d: [u8; 2],
+    fifth: [u8; 4],
+    quants: [u8; 16],
+}
+
+/// The integers of one block and their factors.
+#[inline(always)]
+#[must_use]
+pub fn unpack(block: &[u8; BYTES]) -> [Group<1>; 1] {
+    let raw: &Raw = transmute_ref!(block);
+    let mut quants = super::scales::nibbles(&raw.quants);
+    for (quant, fifth) in quants.iter_mut().zip(super::scales::fifth_bits(raw.fifth)) {
+        *quant = (*quant | fifth) - 16;
+    }
+    [Group { quants, scales: [from_f16(&raw.d)], mins: [0.0] }]
+}

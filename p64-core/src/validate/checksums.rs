@@ -1,0 +1,39 @@
+//! Spec §11, §14.8 and §14.13: the integrity table.
+#![forbid(unsafe_code)]
+
+use super::sections::Sections;
+use crate::crc32c::ChecksumFn;
+use crate::error::{Code, Error, Place, Result, Section};
+use crate::extent::Extent;
+use crate::layout::tensor::RawTensorEntry;
+use crate::num;
+use zerocopy::little_endian::U32;
+
+pub(super) fn check_metadata(file: &[u8], sections: &Sections, table: &[U32], checksum: ChecksumFn) -> Result<()> {
+    let covered = Extent::between(0, sections.checksums.start()).and_then(|extent| extent.of(file)).unwrap_or_default();
+    let expected = table.first().map_or(0, |crc| crc.get());
+    let found = checksum(covered);
+    if found == expected {
+        return Ok(());
+    }
+    let error = Error::new(Code::MetadataChecksum, Place::Section(Section::Checksums)).at(sections.checksums.start());
+    Err(error.values(u64::from(expected), u64::from(found)))
+}
+
+pub(super) fn check_blobs(file: &[u8], entries: &[RawTensorEntry], table: &[U32], checksum: ChecksumFn) -> Result<()> {
+    (0..num::count(entries.len())).zip(entries).try_for_each(|(index, entry)| {
+        let extent = Extent::new(u64::from(entry.blob_offset.get()), u64::from(entry.blob_size.get()));
+        let bytes = extent.and_then(|extent| extent.of(file)).unwrap_or_default();
+        check_blob(bytes, index, table, checksum)
+    })
+}
+
+/// Compares the CRC-32C of tensor `index`'s bytes with the table.
+pub(crate) fn check_blob(bytes: &[u8], index: u32, table: &[U32], checksum: ChecksumFn) -> Result<()> {
+    let expected = table.get(num::index(index).saturating_add(1)).map_or(0, |crc| crc.get());
+    let found = checksum(bytes);
+    if found == expected {
+        return Ok(());
+    }
+    Err(Error::new(Code::TensorChecksum, Place::Tensor(index)).values(u64::from(expected), u64::from(found)))
+}

@@ -1,0 +1,100 @@
+//! Spec §7, §14.9 and §14.10: each tensor entry by itself, and the flags that speak of all of them.
+#![forbid(unsafe_code)]
+
+use super::policy::{Policy, Report};
+use super::sections::Sections;
+use crate::error::{Code, Error, Place, Result, Section};
+use crate::layout::RECORD;
+use crate::layout::dtype::{DType, SizeError};
+use crate::layout::flags::Flags;
+use crate::layout::header::RawHeader;
+use crate::layout::hparams::RawHParams;
+use crate::layout::role::Role;
+use crate::layout::shape::Shape;
+use crate::layout::tensor::RawTensorEntry;
+use crate::num;
+
+pub(super) fn check(
+    entries: &[RawTensorEntry],
+    header: &RawHeader,
+    hparams: &RawHParams,
+    sections: &Sections,
+    report: &mut Report<'_>,
+) -> Result<()> {
+    let manifold_count = u64::from(hparams.n_layer.get()).saturating_add(1);
+    let mut ternary = false;
+    let mut q4k_soa = false;
+    for (index, entry) in (0u32..).zip(entries) {
+        let start = sections.tensors.start().saturating_add(u64::from(index).saturating_mul(num::wide(RECORD)));
+        check_one(entry, index, start, manifold_count, report)?;
+        ternary |= entry.dtype() == DType::Ternary;
+        q4k_soa |= entry.dtype() == DType::Q4KSoa;
+    }
+    for (flag, code, content) in
+        [(Flags::TERNARY, Code::FlagTernary, ternary), (Flags::Q4K_SOA, Code::FlagQ4kSoa, q4k_soa)]
+    {
+        let set = header.flags().contains(flag);
+        if set != content {
+            let finding = Error::new(code, Place::Section(Section::Header)).at(6);
+            report.deviation(finding.values(u64::from(content), u64::from(set)))?;
+        }
+    }
+    Ok(())
+}
+
+fn check_one(
+    entry: &RawTensorEntry,
+    index: u32,
+    start: u64,
+    manifold_count: u64,
+    report: &mut Report<'_>,
+) -> Result<()> {
+    let error = |code, at: u64| Error::new(code, Place::Tensor(index)).at(start.saturating_add(at));
+
+    let dtype = entry.dtype();
+    let shape = shape_of(entry)
+        .ok_or_else(|| error(Code::BadRank, 12).values(num::wide(Shape::MAX_RANK), u64::from(entry.rank.get())))?;
+    for (dimension, at) in entry.dimensions.iter().zip([16u64, 20, 24, 28]).skip(shape.rank()) {
+        let finding = error(Code::UnusedDimension, at).values(0, u64::from(dimension.get()));
+        match (dimension.get(), report.policy()) {
+            (0, _) => {}
+            (1, Policy::Compatible) => report.warn(finding),
+            _ => return Err(finding),
+        }
+    }
+    let manifold_idx = u64::from(entry.manifold_idx.get());
+    if manifold_idx >= manifold_count {
+        return Err(error(Code::ManifoldIndex, 8).values(manifold_count, manifold_idx));
+    }
+    let n_layer = manifold_count.saturating_sub(1);
+    if entry.role().is_layer() != (manifold_idx < n_layer) {
+        report.deviation(error(Code::ManifoldRole, 8).values(n_layer, manifold_idx))?;
+    }
+    if let Role::Unknown(id) = entry.role()
+        && entry.role() != Role::UNKNOWN
+    {
+        report.warn(error(Code::UnknownRole, 4).values(0, u64::from(id)));
+    }
+    let blob_size = u64::from(entry.blob_size.get());
+    match dtype.byte_len(&shape) {
+        Ok(Some(needed)) if needed != blob_size => {
+            return Err(error(Code::BlobSize, 36).values(needed, blob_size));
+        }
+        Ok(Some(_)) => {}
+        Ok(None) => report.warn(error(Code::UnknownDType, 6).values(0, u64::from(dtype.id()))),
+        Err(SizeError::Overflow) => return Err(error(Code::ShapeOverflow, 16)),
+        Err(SizeError::PartialBlock(elements)) => {
+            return Err(error(Code::PartialBlock, 16).values(u64::from(elements), shape.row_len()));
+        }
+    }
+    if let Some((at, byte)) = super::first_nonzero(&entry.reserved, 56) {
+        report.deviation(error(Code::ReservedEntry, at).values(0, byte))?;
+    }
+    Ok(())
+}
+
+/// The entry's shape; `None` when the rank is not 1 to 4.
+pub(crate) fn shape_of(entry: &RawTensorEntry) -> Option<Shape> {
+    let dims = entry.dimensions.map(|dimension| dimension.get());
+    dims.get(..num::index(entry.rank.get())).and_then(Shape::new)
+}

@@ -1,0 +1,28 @@
+//! Spec §9: the manifold records.
+#![forbid(unsafe_code)]
+
+use super::policy::Report;
+use super::sections::Sections;
+use crate::error::{Code, Error, Place, Result, Section};
+use crate::layout::RECORD;
+use crate::layout::manifold::RawManifold;
+use crate::num;
+use zerocopy::IntoBytes;
+
+pub(super) fn check(records: &[RawManifold], sections: &Sections, report: &mut Report<'_>) -> Result<()> {
+    let place = Place::Section(Section::Manifold);
+    for (record, index) in records.iter().zip(0u64..) {
+        let start = sections.manifold.start().saturating_add(index.saturating_mul(num::wide(RECORD)));
+        for (value, dimension) in record.values.iter().zip(0u64..) {
+            if !value.get().is_finite() {
+                let bits = value.as_bytes().first_chunk().copied().map_or(0, u32::from_le_bytes);
+                let at = start.saturating_add(dimension.saturating_mul(4));
+                return Err(Error::new(Code::ManifoldNotFinite, place).at(at).values(0, u64::from(bits)));
+            }
+        }
+        if let Some((at, byte)) = super::first_nonzero(&record.reserved, start.saturating_add(40)) {
+            report.deviation(Error::new(Code::ManifoldReserved, place).at(at).values(0, byte))?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,113 @@
+//! Spec §7.4: the layer schedule against the tensor table it summarises.
+#![forbid(unsafe_code)]
+
+use super::policy::Report;
+use crate::error::{Code, Error, Place, Result, Section};
+use crate::extent::Extent;
+use crate::layout::schedule::RawLayerScheduleEntry;
+use crate::layout::tensor::RawTensorEntry;
+use crate::num;
+use zerocopy::IntoBytes;
+
+/// What a schedule record should say of a layer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Unit {
+    pub begin: u64,
+    pub end: u64,
+    pub count: u32,
+    pub roles_mask: u16,
+}
+
+/// Sums up the entries that belong to `layer`.
+pub(crate) fn layer_unit(layer: u32, entries: &[RawTensorEntry]) -> Unit {
+    let mut unit = Unit::default();
+    for entry in entries.iter().filter(|entry| entry.manifold_idx.get() == layer) {
+        let start = u64::from(entry.blob_offset.get());
+        let end = start.saturating_add(u64::from(entry.blob_size.get()));
+        unit.begin = if unit.count == 0 { start } else { unit.begin.min(start) };
+        unit.end = unit.end.max(end);
+        unit.count = unit.count.saturating_add(1);
+        unit.roles_mask |= 1u16.checked_shl(u32::from(entry.role().id())).unwrap_or(0);
+    }
+    unit
+}
+
+/// A table whose layers never go back, walked once from the first layer to the last.
+pub(crate) struct Grouped<'e> {
+    rest: &'e [RawTensorEntry],
+    n_layer: u32,
+}
+
+impl<'e> Grouped<'e> {
+    /// `None` when an entry stands behind one of a later layer. Entries of the group `n_layer` may stand anywhere.
+    pub(crate) fn new(entries: &'e [RawTensorEntry], n_layer: u32) -> Option<Self> {
+        let layers = || entries.iter().map(|entry| entry.manifold_idx.get()).filter(|&layer| layer < n_layer);
+        layers().zip(layers().skip(1)).all(|(a, b)| a <= b).then_some(Self { rest: entries, n_layer })
+    }
+
+    /// The unit of `layer`, which is later than that of the call before.
+    pub(crate) fn next(&mut self, layer: u32) -> Unit {
+        let n_layer = self.n_layer;
+        let run = |entries: &[RawTensorEntry], own: &dyn Fn(u32) -> bool| {
+            entries.iter().map(|e| e.manifold_idx.get()).take_while(|&at| own(at) || at >= n_layer).count()
+        };
+        let earlier = run(self.rest, &|at| at < layer);
+        let rest = self.rest.get(earlier..).unwrap_or_default();
+        let (own, after) = rest.split_at_checked(run(rest, &|at| at == layer)).unwrap_or((rest, &[]));
+        self.rest = after;
+        layer_unit(layer, own)
+    }
+}
+
+/// Most steps spent on a table whose layers are not grouped; grouped tables (all layer-major ones) take one pass.
+const MAX_STEPS: u64 = 1 << 26;
+
+/// Answers with the records, or with `None` when they are all zero and the policy lets that pass.
+pub(super) fn check<'a>(
+    records: &'a [RawLayerScheduleEntry],
+    entries: &[RawTensorEntry],
+    extent: Extent,
+    report: &mut Report<'_>,
+) -> Result<Option<&'a [RawLayerScheduleEntry]>> {
+    let result = check_content(records, entries);
+    if result.is_err() && records.iter().all(|record| record.as_bytes().iter().all(|&byte| byte == 0)) {
+        let finding = Error::new(Code::ScheduleAllZero, Place::Section(Section::Schedule)).at(extent.start());
+        report.deviation(finding.values(num::wide(records.len()), 0))?;
+        return Ok(None);
+    }
+    result?;
+    for (layer, record) in (0u32..).zip(records) {
+        let start = extent.start().saturating_add(u64::from(layer).saturating_mul(64)).saturating_add(16);
+        if let Some((at, byte)) = super::first_nonzero(&record.reserved, start) {
+            report.deviation(Error::new(Code::ScheduleReserved, Place::Layer(layer)).at(at).values(0, byte))?;
+        }
+    }
+    Ok(Some(records))
+}
+
+fn check_content(records: &[RawLayerScheduleEntry], entries: &[RawTensorEntry]) -> Result<()> {
+    let mut grouped = Grouped::new(entries, num::count(records.len()));
+    if grouped.is_none() && num::wide(records.len()).saturating_mul(num::wide(entries.len())) > MAX_STEPS {
+        let error = Error::new(Code::LayerLimit, Place::Section(Section::Schedule));
+        return Err(error.values(MAX_STEPS, num::wide(records.len())));
+    }
+    for (layer, record) in (0u32..).zip(records) {
+        let unit = grouped.as_mut().map_or_else(|| layer_unit(layer, entries), |grouped| grouped.next(layer));
+        compare(layer, record, unit)?;
+    }
+    Ok(())
+}
+
+fn compare(layer: u32, record: &RawLayerScheduleEntry, unit: Unit) -> Result<()> {
+    let checks = [
+        (Code::ScheduleLayer, u64::from(layer), u64::from(record.layer.get())),
+        (Code::ScheduleBegin, unit.begin, u64::from(record.blob_begin.get())),
+        (Code::ScheduleEnd, unit.end, u64::from(record.blob_end.get())),
+        (Code::ScheduleCount, u64::from(unit.count), u64::from(record.tensor_count.get())),
+        (Code::ScheduleRoles, u64::from(unit.roles_mask), u64::from(record.roles_mask.get())),
+    ];
+    match checks.into_iter().find(|(_, expected, found)| expected != found) {
+        Some((code, expected, found)) => Err(Error::new(code, Place::Layer(layer)).values(expected, found)),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,93 @@
+//! Reading a GGUF through: its digest, the padding that no P64 carries, and whether it stayed as it was.
+
+use super::{Phase, Progress};
+use crate::error::{Error, Result};
+use crate::files;
+use crate::gguf::{GgufFile, GgufSet, data_order};
+use crate::write::CHUNK;
+use p64_core::extent::Extent;
+use sha2::{Digest, Sha256};
+use std::fmt::Write as _;
+use std::time::SystemTime;
+
+/// Calls `take` with the bytes of a range of the file, in pieces.
+pub(super) fn for_each_piece<E: From<Error>>(
+    file: &GgufFile,
+    range: Extent,
+    buffer: &mut Vec<u8>,
+    mut take: impl FnMut(&[u8]) -> std::result::Result<(), E>,
+) -> std::result::Result<(), E> {
+    let mut at = range.start();
+    while at < range.end() {
+        let left = range.end().saturating_sub(at);
+        let len = usize::try_from(left).unwrap_or(CHUNK).min(CHUNK);
+        buffer.resize(buffer.len().max(len), 0);
+        let piece = buffer.get_mut(..len).unwrap_or_default();
+        file.read_at(at, piece)?;
+        take(piece)?;
+        at = at.saturating_add(len as u64);
+    }
+    Ok(())
+}
+
+/// SHA-256 of each file of the set, in lower-case hexadecimal digits.
+pub(super) fn digests(set: &GgufSet, buffer: &mut Vec<u8>, progress: &mut dyn FnMut(Progress)) -> Result<Vec<String>> {
+    let total = set.file_len();
+    let mut done = 0u64;
+    let mut digests = Vec::new();
+    for part in set.parts() {
+        let mut sha = Sha256::new();
+        let whole = Extent::new(0, part.gguf().file_len()).unwrap_or_default();
+        for_each_piece(part, whole, buffer, |piece| -> Result<()> {
+            sha.update(piece);
+            done = done.saturating_add(piece.len() as u64);
+            progress(Progress { phase: Phase::Digest, done, total });
+            Ok(())
+        })?;
+        digests.push(hex(&sha.finalize()));
+    }
+    Ok(digests)
+}
+
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        // Writing to a String cannot fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+/// File offset of the first byte of padding that is not zero: between the table and the data, or between payloads.
+pub(super) fn first_odd_padding(part: &GgufFile, buffer: &mut Vec<u8>) -> Result<Option<u64>> {
+    let gguf = part.gguf();
+    let mut end = gguf.info_end();
+    for index in data_order(gguf.tensors()) {
+        let Some(tensor) = gguf.tensors().get(index).filter(|tensor| tensor.size != 0) else { continue };
+        let payload = gguf.extent(tensor);
+        let gap = Extent::between(end, payload.start()).unwrap_or_default();
+        let mut odd = None;
+        let mut at = gap.start();
+        for_each_piece(part, gap, buffer, |piece| -> Result<()> {
+            odd = odd.or((at..).zip(piece).find(|(_, byte)| **byte != 0).map(|(offset, _)| offset));
+            at = at.saturating_add(piece.len() as u64);
+            Ok(())
+        })?;
+        if odd.is_some() {
+            return Ok(odd);
+        }
+        end = payload.end();
+    }
+    Ok(None)
+}
+
+/// Length and time of the last change of each file.
+pub(super) fn stamps(set: &GgufSet) -> Result<Vec<(u64, Option<SystemTime>)>> {
+    set.parts()
+        .iter()
+        .map(|part| {
+            let Some(file) = part.file() else { return Ok((part.gguf().file_len(), None)) };
+            let about = files::metadata(file, part.path())?;
+            Ok((about.len(), about.modified().ok()))
+        })
+        .collect()
+}

@@ -1,0 +1,160 @@
+//! One file of an export.
+
+use crate::convert::source::hex;
+use crate::error::{Error, Result};
+use crate::gguf::read_alignment;
+use crate::write::{CHUNK, zeros};
+use p64_core::container::{Container, TensorInfo};
+use p64_core::extent::align_up;
+use p64_core::metadata::Metadata;
+use sha2::{Digest, Sha256};
+use std::borrow::Cow;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+/// A GGUF of which every offset is known.
+pub(super) struct Part<'a> {
+    pub path: PathBuf,
+    /// SHA-256 that the source had.
+    pub digest: Option<&'a str>,
+    /// Header, keys, tensor table.
+    head: Vec<u8>,
+    /// The payloads with their file offsets, in the order of the data.
+    payloads: Vec<(TensorInfo<'a>, u64)>,
+    tensor_count: u64,
+    file_len: u64,
+}
+
+/// What was written.
+pub(super) struct Written {
+    pub bytes: u64,
+    pub sha256: String,
+}
+
+impl<'a> Part<'a> {
+    /// Plans a file of the given keys and tensors (in the order of its table). `known` is the source's length and digest.
+    ///
+    /// # Errors
+    /// Why the file cannot be, as a sentence.
+    pub fn new(
+        path: PathBuf,
+        version: u32,
+        key_count: u64,
+        pairs: &Cow<'a, [u8]>,
+        tensors: &[TensorInfo<'a>],
+        known: Option<(u64, &'a str)>,
+    ) -> std::result::Result<Self, String> {
+        let (metadata, _) = Metadata::parse_pairs(pairs, key_count, 0).map_err(|error| error.to_string())?;
+        let alignment = u64::from(read_alignment(&metadata).map_err(|error| error.to_string())?);
+        let overflow = || "the file would not fit 64 bits".to_owned();
+
+        // Payloads stand without gaps in the order of their source offsets (acceptance rule G16), so that order is all
+        // that is needed of those offsets; a container that was edited since is laid out afresh.
+        let mut data: Vec<usize> = (0..tensors.len()).collect();
+        data.sort_by_key(|&at| tensors.get(at).map(|info| (info.source_offset(), !info.extent().is_empty())));
+        let mut offsets = vec![0u64; tensors.len()];
+        let (mut next, mut end) = (0u64, None);
+        for &at in &data {
+            let (Some(info), Some(slot)) = (tensors.get(at), offsets.get_mut(at)) else { continue };
+            *slot = next;
+            let own_end = next.checked_add(info.extent().len()).ok_or_else(overflow)?;
+            if !info.extent().is_empty() {
+                end = Some(own_end);
+            }
+            next = align_up(own_end, alignment).ok_or_else(overflow)?;
+        }
+
+        let head = head(version, key_count, pairs, tensors, &offsets);
+        let info_end = head.len() as u64;
+        let data_offset = align_up(info_end, alignment).ok_or_else(overflow)?;
+        let payload_end = end.map_or(Some(info_end), |end| data_offset.checked_add(end)).ok_or_else(overflow)?;
+        let padded = align_up(payload_end, alignment).ok_or_else(overflow)?;
+        let file_len = known.map_or(padded, |(size, _)| size);
+        if file_len < payload_end || file_len > padded.saturating_add(alignment) {
+            return Err(format!("the source is said to have {file_len} bytes, its content needs {payload_end}"));
+        }
+        let payloads = data
+            .iter()
+            .filter_map(|&at| Some((*tensors.get(at)?, data_offset.saturating_add(*offsets.get(at)?))))
+            .filter(|(info, _)| !info.extent().is_empty())
+            .collect();
+        let tensor_count = tensors.len() as u64;
+        Ok(Self { path, digest: known.map(|(_, digest)| digest), head, payloads, tensor_count, file_len })
+    }
+
+    /// Tensors of the file, those without bytes too.
+    pub const fn tensor_count(&self) -> u64 {
+        self.tensor_count
+    }
+
+    /// Bytes of all payloads.
+    pub fn payload_len(&self) -> u64 {
+        self.payloads.iter().map(|(info, _)| info.extent().len()).sum()
+    }
+
+    /// Writes the file and sums up its digest. `progress` is told the payload bytes of each piece.
+    pub fn write(
+        &self,
+        file: &mut impl Write,
+        p64: &Path,
+        container: &Container<'a>,
+        progress: &mut dyn FnMut(u64),
+    ) -> Result<Written> {
+        let failed = |error| Error::io(&self.path, "write it", error);
+        let mut out = Hashing { out: BufWriter::with_capacity(1 << 18, file), sha: Sha256::new(), bytes: 0 };
+        out.write_all(&self.head).map_err(failed)?;
+        for (info, offset) in &self.payloads {
+            let tensor = container.tensor(info).map_err(|error| Error::core(p64, error))?;
+            let gap = offset.saturating_sub(out.bytes);
+            zeros(&mut out, gap).map_err(failed)?;
+            for piece in tensor.bytes().chunks(CHUNK) {
+                out.write_all(piece).map_err(failed)?;
+                progress(piece.len() as u64);
+            }
+        }
+        let tail = self.file_len.saturating_sub(out.bytes);
+        zeros(&mut out, tail).map_err(failed)?;
+        out.flush().map_err(failed)?;
+        Ok(Written { bytes: out.bytes, sha256: hex(&out.sha.finalize()) })
+    }
+}
+
+fn head(version: u32, key_count: u64, pairs: &[u8], tensors: &[TensorInfo<'_>], offsets: &[u64]) -> Vec<u8> {
+    let mut out = Vec::from(*b"GGUF");
+    out.extend_from_slice(&version.to_le_bytes());
+    out.extend_from_slice(&(tensors.len() as u64).to_le_bytes());
+    out.extend_from_slice(&key_count.to_le_bytes());
+    out.extend_from_slice(pairs);
+    for (info, offset) in tensors.iter().zip(offsets) {
+        let shape = info.shape();
+        out.extend_from_slice(&(info.name().len() as u64).to_le_bytes());
+        out.extend_from_slice(info.name().as_bytes());
+        out.extend_from_slice(&u32::try_from(shape.rank()).unwrap_or(0).to_le_bytes());
+        for dim in shape.dims() {
+            out.extend_from_slice(&u64::from(*dim).to_le_bytes());
+        }
+        out.extend_from_slice(&u32::from(info.dtype().id()).to_le_bytes());
+        out.extend_from_slice(&offset.to_le_bytes());
+    }
+    out
+}
+
+/// Sums up the digest and length of what passes through.
+struct Hashing<W> {
+    out: W,
+    sha: Sha256,
+    bytes: u64,
+}
+
+impl<W: Write> Write for Hashing<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.out.write(bytes)?;
+        self.sha.update(bytes.get(..written).unwrap_or_default());
+        self.bytes = self.bytes.saturating_add(written as u64);
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}

@@ -1,0 +1,89 @@
+//! Opening and reading files with errors that say which path and what was being done.
+
+use crate::error::{Error, Result};
+use crate::sniff::{Kind, SNIFF_LEN};
+use std::fs::{File, FileType, Metadata};
+use std::io;
+use std::path::Path;
+
+/// Opens a regular file for reading and says how many bytes it has. A pipe or a device is refused before it is opened,
+/// which could block.
+pub(crate) fn open(path: &Path) -> Result<(File, u64)> {
+    let about = std::fs::metadata(path).map_err(|error| Error::io(path, "open it", error))?;
+    if let Some(what) = not_a_file(about.file_type()) {
+        return Err(Error::NotAFile { path: path.to_owned(), what });
+    }
+    let file = File::open(path).map_err(|error| Error::io(path, "open it", error))?;
+    let about = metadata(&file, path)?;
+    Ok((file, about.len()))
+}
+
+pub(crate) fn metadata(file: &File, path: &Path) -> Result<Metadata> {
+    file.metadata().map_err(|error| Error::io(path, "ask for its size", error))
+}
+
+/// What something is that is no regular file.
+pub(crate) fn not_a_file(kind: FileType) -> Option<&'static str> {
+    match kind {
+        kind if kind.is_file() => None,
+        kind if kind.is_dir() => Some("a folder"),
+        _ => Some("a device or pipe"),
+    }
+}
+
+/// The error for a file of kind `found` where `wanted` is needed.
+pub(crate) fn other_kind(path: &Path, found: Kind, wanted: Kind) -> Error {
+    let path = path.to_owned();
+    if found.is_model() { Error::WrongFormat { path, found, wanted } } else { Error::NotAModel { path, kind: found } }
+}
+
+/// The kind of a file, by its first bytes.
+pub(crate) fn kind(path: &Path) -> Result<Kind> {
+    let (file, len) = open(path)?;
+    let mut head = Vec::new();
+    read_on(&file, path, &mut head, len.min(SNIFF_LEN as u64))?;
+    Ok(Kind::of(&head))
+}
+
+/// Fills `buffer` from file offset `offset`. On Unix the file's own position is not used, so threads may share it.
+pub(crate) fn read_at(file: &File, path: &Path, offset: u64, buffer: &mut [u8]) -> Result<()> {
+    #[cfg(unix)]
+    let done = std::os::unix::fs::FileExt::read_exact_at(file, buffer, offset);
+    #[cfg(not(unix))]
+    let done = {
+        use std::io::{Read, Seek, SeekFrom};
+        let mut file = file;
+        file.seek(SeekFrom::Start(offset)).and_then(|_| file.read_exact(buffer))
+    };
+    done.map_err(|error| Error::io(path, "read it", error))
+}
+
+/// Appends to `bytes`, which holds the front of the file, until it holds the first `want` bytes.
+pub(crate) fn read_on(file: &File, path: &Path, bytes: &mut Vec<u8>, want: u64) -> Result<()> {
+    let have = bytes.len();
+    let want = usize::try_from(want).map_err(|_| Error::io(path, "read it", io::ErrorKind::OutOfMemory.into()))?;
+    if want > have {
+        bytes.resize(want, 0);
+        read_at(file, path, have as u64, bytes.get_mut(have..).unwrap_or_default())?;
+    }
+    Ok(())
+}
+
+/// Whether two paths lead to one file.
+pub(crate) fn is_same_file(a: &Path, b: &Path) -> bool {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+        match (std::fs::metadata(a), std::fs::metadata(b)) {
+            (Ok(a), Ok(b)) => a.dev() == b.dev() && a.ino() == b.ino(),
+            _ => false,
+        }
+    }
+    #[cfg(not(unix))]
+    {
+        match (a.canonicalize(), b.canonicalize()) {
+            (Ok(a), Ok(b)) => a == b,
+            _ => false,
+        }
+    }
+}

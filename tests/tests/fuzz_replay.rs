@@ -1,0 +1,45 @@
+//! Runs every fuzz target's body over its committed corpus, without libFuzzer: a finding that was mended stays mended.
+
+use p64_tests::data::{data, workspace};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Targets that the malformed files of the acceptance tests are seeds of too, as in `scripts/fuzz.sh`.
+const GGUF_TARGETS: [&str; 2] = ["gguf_reader", "convert_and_back"];
+
+/// The files of a folder in the order of their names; a missing folder fails the test.
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    let mut files: Vec<_> = entries.map(|entry| entry.expect("readable entry").path()).collect();
+    files.sort();
+    files
+}
+
+#[test]
+fn every_seed_is_handled() {
+    for (name, run) in p64_fuzz::TARGETS {
+        let mut seeds = files(&workspace("fuzz/corpus").join(name));
+        assert!(!seeds.is_empty(), "{name} has no seed");
+        if GGUF_TARGETS.contains(name) {
+            seeds.extend(files(&data("malformed/gguf")));
+        }
+        for seed in seeds {
+            let bytes = fs::read(&seed).expect("readable seed");
+            // Named before it runs: a panic then says which seed.
+            println!("{}", seed.display());
+            run(&bytes);
+        }
+    }
+}
+
+/// A target that is not in the list would never be replayed.
+#[test]
+fn the_list_names_every_target() {
+    let mut listed: Vec<_> = p64_fuzz::TARGETS.iter().map(|(name, _)| format!("{name}.rs")).collect();
+    listed.sort();
+    let found: Vec<_> = files(&workspace("fuzz/fuzz_targets"))
+        .iter()
+        .map(|path| path.file_name().expect("a file").to_string_lossy().into_owned())
+        .collect();
+    assert_eq!(listed, found);
+}
