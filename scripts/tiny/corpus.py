@@ -10,13 +10,18 @@ SECOND_TURN_SHARE = 0.35
 CONTEXT = 512
 
 
-def texts(count, seed):
-    """Documents as lists of turns: one string for a bare story, (request, story) pairs for a chat."""
+def texts(count, seed, middle=0.0):
+    """Documents as lists of turns: one string for a bare story, (request, story) pairs for a chat.
+
+    `middle` is the share of bare stories that begin at a later paragraph.
+    """
     rng = random.Random(seed)
     for _ in range(count):
         story, request = stories.tell(rng)
         if rng.random() >= CHAT_SHARE:
-            yield story
+            paragraphs = story.split("\n\n")
+            skipped = rng.randrange(len(paragraphs)) if middle and rng.random() < middle else 0
+            yield "\n\n".join(paragraphs[skipped:])
         elif rng.random() >= SECOND_TURN_SHARE:
             yield [(request, story)]
         else:

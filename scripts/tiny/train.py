@@ -1,6 +1,6 @@
 """Trains the small model from nothing: tokenizer, weights, both into one folder.
 
-    python train.py OUT_DIR [--vocabulary N]
+    python train.py OUT_DIR [--vocabulary N] [--from-cycle N]
 
 Writes OUT_DIR/merges.json and OUT_DIR/weights.npz, which export.py turns into a GGUF. All randomness is seeded; two
 runs on the same machine and package versions give the same weights.
@@ -25,9 +25,14 @@ TOKENS_PER_STEP = 2048
 WIDTH_STEP = 64  # documents of a batch are padded to a multiple of this
 WARMUP = 40
 
-# (tokens kept of a document, documents). Learning to repeat a name from earlier in the text starts within a few hundred
-# steps on short beginnings, where there is little else to attend to, and hardly at all on whole stories.
-STAGES = [(64, 11000), (128, 4500), (corpus.CONTEXT, 5500)]
+# (tokens kept of a document, share that begins in the middle, documents). Learning to repeat a name from earlier in the
+# text starts within a few hundred steps on short texts, where there is little else to attend to, and hardly at all on
+# whole stories. The beginnings of FIRST teach names, the middles of THIRD the belongings, which are named again later.
+FIRST = [(64, 0.0, 11000), (128, 0.0, 4500), (corpus.CONTEXT, 0.0, 5500)]
+SECOND = [(corpus.CONTEXT, 0.0, 6500)]
+THIRD = [(96, 1.0, 5000), (192, 0.5, 2500), (corpus.CONTEXT, 0.1, 5000)]
+# Each cycle is its stages in order, a peak share of the rates and a fresh optimiser.
+CYCLES = [(FIRST, 1.0), (SECOND, 0.6), (THIRD, 0.8)]
 
 
 def batches(documents, rng):
@@ -48,7 +53,7 @@ def batches(documents, rng):
 
 
 def schedule(step, steps):
-    """Share of the peak rates: linear warm-up, constant, linear decay over the second half."""
+    """Share of the cycle's peak: linear warm-up, constant, linear decay over the second half."""
     return min(1.0, (step + 1) / WARMUP, 2 * (steps - step) / steps + 0.01)
 
 
@@ -59,10 +64,22 @@ def update(weights, state, number, share, ids, lengths, dims):
     return weights, state, value
 
 
+def steps_of(stages, tokenizer, seed):
+    """The batches of a cycle's stages, in order."""
+    plan = []
+    for width, middle, count in stages:
+        documents = [corpus.encode(tokenizer, d)[:width] for d in corpus.texts(count, seed + 10, middle)]
+        plan += batches(documents, np.random.default_rng(seed + 20))
+        print(f"{count} documents of up to {width} tokens, {sum(map(len, documents))} in all", flush=True)
+        seed += 1
+    return plan
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("out", type=pathlib.Path)
     parser.add_argument("--vocabulary", type=int, default=1024)
+    parser.add_argument("--from-cycle", type=int, default=0, help="go on from OUT_DIR/weights.npz at this cycle")
     args = parser.parse_args()
     args.out.mkdir(parents=True, exist_ok=True)
     started = time.monotonic()
@@ -74,27 +91,25 @@ def main():
     longest = max(map(len, held_out))
     if longest > corpus.CONTEXT:
         raise SystemExit(f"a document has {longest} tokens, the context is {corpus.CONTEXT}")
-    plan = []
-    for stage, (width, count) in enumerate(STAGES):
-        documents = [corpus.encode(tokenizer, d)[:width] for d in corpus.texts(count, seed=10 + stage)]
-        plan += batches(documents, np.random.default_rng(20 + stage))
-        print(f"{count} documents of up to {width} tokens, {sum(map(len, documents))} in all", flush=True)
     dims = model.Dims(n_vocab=len(tokenizer.tokens), n_ctx=corpus.CONTEXT)
 
-    weights = {name: jnp.asarray(w) for name, w in model.init(dims, seed=4).items()}
-    print(f"{dims}, {sum(w.size for w in weights.values())} parameters, {len(plan)} steps", flush=True)
-    state = optimizer.start(weights)
+    stored = np.load(args.out / "weights.npz") if args.from_cycle else model.init(dims, seed=4)
+    weights = {name: jnp.asarray(w) for name, w in stored.items()}
+    print(f"{dims}, {sum(w.size for w in weights.values())} parameters", flush=True)
     evaluate = jax.jit(model.loss, static_argnames="dims")
     checks = batches(held_out, np.random.default_rng(5))
-    for step, (ids, lengths) in enumerate(plan):
-        share = schedule(step, len(plan))
-        weights, state, value = update(weights, state, step + 1.0, share, ids, lengths, dims)
-        if step % 25 == 0 or step + 1 == len(plan):
-            print(f"step {step}/{len(plan)} loss {value:.4f} {time.monotonic() - started:.0f} s", flush=True)
-        if (step + 1) % 100 == 0 or step + 1 == len(plan):
-            np.savez(args.out / "weights.npz", **{name: np.asarray(w) for name, w in weights.items()})
-            held = np.mean([float(evaluate(weights, i, n, dims)) for i, n in checks])
-            print(f"held out: {held:.4f}", flush=True)
+    for cycle, (stages, peak) in list(enumerate(CYCLES))[args.from_cycle :]:
+        plan = steps_of(stages, tokenizer, 100 * cycle)
+        state = optimizer.start(weights)
+        for step, (ids, lengths) in enumerate(plan):
+            share = peak * schedule(step, len(plan))
+            weights, state, value = update(weights, state, step + 1.0, share, ids, lengths, dims)
+            if step % 25 == 0:
+                print(f"step {step}/{len(plan)} loss {value:.4f} {time.monotonic() - started:.0f} s", flush=True)
+            if (step + 1) % 100 == 0 or step + 1 == len(plan):
+                np.savez(args.out / "weights.npz", **{name: np.asarray(w) for name, w in weights.items()})
+                held = np.mean([float(evaluate(weights, i, n, dims)) for i, n in checks])
+                print(f"held out: {held:.4f}", flush=True)
 
 
 if __name__ == "__main__":
