@@ -288,6 +288,7 @@ codes! {
     ScheduleAllZero = 117, "schedule-all-zero", Malformed, "§7.4", "the schedule of {e} layers is all zero";
     ManifoldNotFinite = 118, "manifold-not-finite", Malformed, "§9", "a coordinate (bits {F}) is not finite";
     ManifoldReserved = 119, "manifold-reserved", Malformed, "§9", "reserved manifold byte is {F}, not zero";
+    ScheduleScattered = 120, "schedule-scattered", Limit, "§16", "{f} layers times tensors; a schedule over scattered layers is checked up to {e}";
 
     // Tokenizer (Q42T)
     TokenizerMagic = 130, "tokenizer-magic", Malformed, "§10", "the section begins with {F}, not with {E} (\"Q42T\")";

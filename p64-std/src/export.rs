@@ -15,6 +15,7 @@ use p64_core::metadata::Metadata;
 use p64_core::validate::Integrity;
 use part::Part;
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::io::Cursor;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -124,6 +125,12 @@ fn plan<'a>(container: &Container<'a>, p64: &Path, output: &Path) -> Result<Vec<
     }
     if let Some(info) = container.tensors().find(|info| !info.dtype().is_ggml()) {
         let reason = format!("tensor {:?} has type {}, which GGUF does not have", info.name(), info.dtype());
+        return Err(Error::refused(p64, reason));
+    }
+    // The compatible policy lets them pass in a container; no GGUF reader would, ours included.
+    let mut names = HashSet::new();
+    if let Some(info) = container.tensors().find(|info| info.name().is_empty() || !names.insert(info.name())) {
+        let reason = format!("tensor {} has the name {:?}, which is empty or taken", info.index(), info.name());
         return Err(Error::refused(p64, reason));
     }
     let order = table_order(container, &provenance).map_err(|reason| Error::refused(p64, reason))?;

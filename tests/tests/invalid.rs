@@ -74,6 +74,15 @@ fn by_call(code: Code) -> Option<Error> {
             file[..64].copy_from_slice(&small[..64]);
             Container::open(&file).err()
         }
+        // 60,000 layers and 1,200 tensors that go back and forth between two of them: 8 MB, made here.
+        Code::ScheduleScattered => {
+            let mut assembly = Assembly::small();
+            (assembly.flags, assembly.hparams[0]) = (0b100_0001, 60_000);
+            assembly.tensors = (0..1_200)
+                .map(|i| p64_tests::assemble::TensorSpec::new(&format!("t{i}"), 2, 24, i % 2, &[0], 0))
+                .collect();
+            Container::open(&assembly.build()).err()
+        }
         Code::BufferTooSmall => {
             let mut verified = [const { std::sync::atomic::AtomicU8::new(0) }; 2];
             let storage = Storage { names: &mut [], verified: &mut verified };

@@ -87,9 +87,9 @@ pub(super) fn check<'a>(
 
 fn check_content(records: &[RawLayerScheduleEntry], entries: &[RawTensorEntry]) -> Result<()> {
     let mut grouped = Grouped::new(entries, num::count(records.len()));
-    if grouped.is_none() && num::wide(records.len()).saturating_mul(num::wide(entries.len())) > MAX_STEPS {
-        let error = Error::new(Code::LayerLimit, Place::Section(Section::Schedule));
-        return Err(error.values(MAX_STEPS, num::wide(records.len())));
+    let steps = num::wide(records.len()).saturating_mul(num::wide(entries.len()));
+    if grouped.is_none() && steps > MAX_STEPS {
+        return Err(Error::new(Code::ScheduleScattered, Place::Section(Section::Schedule)).values(MAX_STEPS, steps));
     }
     for (layer, record) in (0u32..).zip(records) {
         let unit = grouped.as_mut().map_or_else(|| layer_unit(layer, entries), |grouped| grouped.next(layer));

@@ -22,6 +22,9 @@ pub fn checksum(bytes: &[u8]) -> u32 {
     u32::try_from(crc & u64::from(u32::MAX)).unwrap_or(0)
 }
 
+/// Most deviations that [`MappedContainer::open`] answers with: a hostile file can have several for each entry.
+pub const MAX_WARNINGS: usize = 1_000;
+
 /// How a file is opened.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct MapOptions {
@@ -60,7 +63,8 @@ pub struct MappedContainer {
 }
 
 impl MappedContainer {
-    /// Maps and validates the file. Also answers the deviations that the policy let pass, in the order of the checks.
+    /// Maps and validates the file. Also answers the deviations that the policy let pass, in the order of the checks,
+    /// the first [`MAX_WARNINGS`] of them.
     ///
     /// # Errors
     /// [`Error::Core`] with the first failed check, [`Error::NotAModel`] or [`Error::WrongFormat`] for other kinds of
@@ -78,7 +82,11 @@ impl MappedContainer {
         let lazy = OpenOptions { policy: options.policy, integrity: Integrity::Lazy, checksum };
         let cell = Cell::try_new(owner, |owner| {
             let storage = Storage { names: owner.names.borrow_mut(), verified: owner.verified.borrow_mut() };
-            Container::open_with(&owner.mapping, &lazy, storage, &mut |warning| warnings.push(warning))
+            Container::open_with(&owner.mapping, &lazy, storage, &mut |warning| {
+                if warnings.len() < MAX_WARNINGS {
+                    warnings.push(warning);
+                }
+            })
         });
         let cell = cell.map_err(|error| Error::core(path, error))?;
         if options.integrity == Integrity::Full {
