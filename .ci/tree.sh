@@ -14,10 +14,12 @@ complain() { # TITLE, then the offending lines on stdin
 
 complain "files over 2 MiB" < <(git ls-files -z | xargs -0 -r stat -c '%s %n' | awk '$1 > 2 * 1024 * 1024')
 
-paths=(-e '/home/[a-z]' -e '/Users/[A-Za-z]')
+# Before a path stands no part of another one: `tests/data/` is not `/data/`.
+start='(^|[^A-Za-z0-9_.)/-])'
+paths=(-e "$start/home/[a-z]" -e "$start/Users/[A-Za-z]")
 # The folder above this checkout and the home folder, where they are deep enough to mean one machine.
 for path in "$(dirname "$PWD")" "$HOME"; do
-    case $path in /?*) paths+=(-e "${path//./\\.}/") ;; esac
+    case $path in /?*/?* | /root) paths+=(-e "$start${path//./\\.}/") ;; esac
 done
 complain "paths of a machine" < <(git grep -InE "${paths[@]}" -- . ':!.ci/tree.sh' ':!.gitignore' || true)
 
