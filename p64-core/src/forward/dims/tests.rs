@@ -108,12 +108,15 @@ fn numbers_out_of_range_are_refused_with_limit_and_value() {
         ("attention.layer_norm_rms_epsilon", 0.0),
         ("rope.freq_base", f32::INFINITY),
         ("rope.freq_base", -1.0),
-        ("rope.scaling.factor", 0.0),
+        ("rope.scaling.factor", -1.0),
         ("rope.scaling.factor", f32::MIN_POSITIVE / 4.0),
     ] {
         let error = llama(&[(key, Some(Value::F32(value)))]).expect_err(key);
         assert_eq!((error.code, error.found), (Code::MetadataRange, u64::from(value.to_bits())), "{key} = {value}");
     }
+    // Zero is how converters write "no scaling".
+    let unscaled = llama(&[("rope.scaling.factor", Some(Value::F32(0.0)))]).expect("no scaling");
+    assert_eq!(unscaled.global().rope_scale, 1.0);
     for (key, value) in [
         ("block_count", Value::F32(2.0)),
         ("block_count", Value::Str("2")),
