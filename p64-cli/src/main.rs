@@ -33,12 +33,30 @@ fn main() -> ExitCode {
 fn refuse(error: &clap::Error) -> ExitCode {
     if error.use_stderr() && std::env::args_os().any(|arg| arg == "--json") {
         let ui = Ui::new(&args::Global { json: true, quiet: true });
-        let text = error.to_string();
-        let line = text.lines().next().unwrap_or_default();
-        let message = line.strip_prefix("error: ").unwrap_or(line).to_owned();
-        Failure::Usage(message).report_object(&ui);
+        Failure::Usage(one_line(&error.to_string())).report_object(&ui);
     }
     // The stream is gone when this fails, so there is nobody to tell.
     let _ = error.print();
     ExitCode::from(if error.use_stderr() { 2 } else { 0 })
+}
+
+/// What clap says, up to its first empty line: behind that stand usage and tips, before it the names of what is missing.
+fn one_line(text: &str) -> String {
+    let lines: Vec<&str> = text.lines().map(str::trim).take_while(|line| !line.is_empty()).collect();
+    let line = lines.join(" ");
+    line.strip_prefix("error: ").unwrap_or(&line).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_names_what_is_missing() {
+        let error = Cli::try_parse_from(["p64", "run", "--json"]).expect_err("no model, no prompt");
+        assert_eq!(
+            one_line(&error.to_string()),
+            "the following required arguments were not provided: --prompt <TEXT> <MODEL>"
+        );
+    }
 }
