@@ -11,6 +11,9 @@ use std::fmt;
 /// Floats below which an output is not worth waking another thread for.
 const WORTH_SHARING: usize = 128;
 
+/// Most threads of a pool: asked for 100,000, rayon had not started a job after 20 seconds on two cores.
+const MAX_THREADS: usize = 1024;
+
 /// Runs core's jobs on a fixed number of threads.
 pub struct Pool {
     threads: usize,
@@ -22,10 +25,14 @@ impl Pool {
     /// A pool of `threads` threads; 0 means one per core.
     ///
     /// # Errors
-    /// [`Error::Usage`] when the system gives no more threads.
+    /// [`Error::Usage`] for more than 1024 threads, and when the system gives no more.
     pub fn new(threads: usize) -> Result<Self> {
         let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
-        let threads = if threads == 0 { cores } else { threads };
+        let threads = if threads == 0 { cores.min(MAX_THREADS) } else { threads };
+        if threads > MAX_THREADS {
+            let reason = format!("{threads} threads are too many; ask for at most {MAX_THREADS} (-t)");
+            return Err(Error::Usage { reason });
+        }
         if threads == 1 {
             return Ok(Self { threads, pool: None });
         }
@@ -64,6 +71,14 @@ impl Workers for Pool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn more_threads_than_a_machine_can_start_are_refused_at_once() {
+        for threads in [MAX_THREADS + 1, usize::MAX] {
+            let error = Pool::new(threads).expect_err("too many");
+            assert!(error.to_string().contains("at most 1024"), "{error}");
+        }
+    }
 
     #[test]
     fn every_unit_is_done_once_and_knows_its_place() {
