@@ -68,8 +68,17 @@ impl Ui {
     pub fn error(&self, message: &str) {
         let red = io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
         let (on, off) = if red { ("\x1b[1;31m", "\x1b[0m") } else { ("", "") };
-        eprint_line(&format_args!("{on}error:{off} {message}"));
+        eprint_line(&format_args!("{on}error:{off} {}", printable(message)));
     }
+}
+
+/// The message on one line and without control characters, which a path may hold.
+fn printable(message: &str) -> String {
+    let mut line = String::with_capacity(message.len());
+    for c in message.chars() {
+        if c.is_control() { line.extend(c.escape_default()) } else { line.push(c) }
+    }
+    line
 }
 
 fn eprint_line(line: &dyn Display) {
@@ -84,4 +93,14 @@ pub fn columns() -> Option<usize> {
     }
     let env = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
     env.or_else(|| terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| usize::from(width.0)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn control_characters_do_not_reach_the_terminal() {
+        assert_eq!(printable("a\nb \u{1b}[31m, é"), "a\\nb \\u{1b}[31m, é");
+    }
 }

@@ -117,6 +117,10 @@ pub fn run(args: &Args, ui: &Ui) -> Result<u8> {
         batch: args.batch,
     };
     let mut session = Session::new(&model, &options)?;
+    let trained = model.config().context();
+    if session.context() > trained {
+        ui.warn(format_args!("the model was made for {trained} positions; text past them may make no sense"));
+    }
     let stop = GenerateOptions { max_tokens: args.tokens, stop: args.stop.clone(), ignore_eos: args.ignore_eos };
 
     let stream = !ui.json() && !args.ids && !args.no_stream;
