@@ -18,7 +18,7 @@ mod tensors;
 pub use layers::LayerUnit;
 pub use tensors::{Tensor, TensorInfo};
 
-use crate::crc32c::ChecksumFn;
+use crate::crc32c::Checksum;
 use crate::error::{Code, Error, Place, Result};
 use crate::layout::flags::Flags;
 use crate::layout::header::RawHeader;
@@ -41,7 +41,7 @@ pub struct Container<'a> {
     file: &'a [u8],
     parts: Parts<'a>,
     integrity: Integrity,
-    checksum: ChecksumFn,
+    checksum: Checksum,
     verified: &'a [AtomicU8],
 }
 

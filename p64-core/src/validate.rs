@@ -48,7 +48,7 @@ pub use policy::{Integrity, Policy, Report};
 pub(crate) use schedule::{Grouped, Unit, layer_unit};
 pub use sections::Sections;
 
-use crate::crc32c::{self, ChecksumFn};
+use crate::crc32c::Checksum;
 use crate::error::{Error, Result};
 use crate::layout::header::RawHeader;
 use crate::layout::hparams::RawHParams;
@@ -68,13 +68,13 @@ pub struct OpenOptions {
     pub policy: Policy,
     /// When the blobs' checksums are verified.
     pub integrity: Integrity,
-    /// The CRC-32C to use: [`crc32c::checksum`] or a faster one.
-    pub checksum: ChecksumFn,
+    /// The CRC-32C to use: a table that fits, or a faster one.
+    pub checksum: Checksum,
 }
 
 impl Default for OpenOptions {
     fn default() -> Self {
-        Self { policy: Policy::Compatible, integrity: Integrity::Full, checksum: crc32c::checksum }
+        Self { policy: Policy::Compatible, integrity: Integrity::Full, checksum: Checksum::default() }
     }
 }
 

@@ -3,7 +3,7 @@
 //! `tests/data/invalid/NNN-slug.p64` is a container file with one thing wrong; `P64_BLESS=1` rewrites the files from
 //! `p64_tests::broken`. Codes that no container file can show are provoked by a call in [`by_call`].
 
-use p64_core::crc32c::checksum;
+use p64_core::crc32c::Checksum;
 use p64_core::validate::{Integrity, NameSlot, OpenOptions, Policy, Storage};
 use p64_core::{Code, Container, DType, Error, Kind, kernel};
 use p64_tests::assemble::Assembly;
@@ -18,7 +18,7 @@ fn fixture(code: Code) -> PathBuf {
 
 /// Everything a strict reader does with a file, and every warning on the way.
 fn read(file: &[u8], policy: Policy, warnings: &mut Vec<Error>) -> Result<(), Error> {
-    let options = OpenOptions { policy, integrity: Integrity::Full, checksum };
+    let options = OpenOptions { policy, integrity: Integrity::Full, checksum: Checksum::default() };
     let container = Container::open_with(file, &options, Storage::default(), &mut |warning| warnings.push(warning))?;
     container.metadata()?;
     container.provenance()?;

@@ -2,11 +2,12 @@
 //!
 //! The counting allocator counts per thread, so that the test harness' own threads do not show.
 
+use p64_core::Container;
+use p64_core::crc32c::Checksum;
 use p64_core::forward::{Config, KvCache, Layer, Logits, Model, Options, Scratch, argmax, forward, kv, scratch};
 use p64_core::kernel::Activations;
 use p64_core::quant::ActivationBlock;
 use p64_core::validate::{Integrity, NameSlot, OpenOptions, Policy, Storage};
-use p64_core::{Container, crc32c};
 use p64_tests::toy;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -52,7 +53,7 @@ fn generate(file: &[u8], integrity: Integrity, activations: Activations) -> [u32
     let mut names = [NameSlot::default(); 32];
     let mut verified = [const { AtomicU8::new(0) }; 32];
     let storage = Storage { names: &mut names, verified: &mut verified };
-    let options = OpenOptions { policy: Policy::Strict, integrity, checksum: crc32c::checksum };
+    let options = OpenOptions { policy: Policy::Strict, integrity, checksum: Checksum::default() };
     let container = Container::open_with(file, &options, storage, &mut |_| ()).expect("valid");
     let metadata = container.metadata().expect("well-formed").expect("there");
     let config = Config::read(&metadata).expect("a llama");

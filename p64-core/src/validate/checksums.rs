@@ -2,17 +2,17 @@
 #![forbid(unsafe_code)]
 
 use super::sections::Sections;
-use crate::crc32c::ChecksumFn;
+use crate::crc32c::Checksum;
 use crate::error::{Code, Error, Place, Result, Section};
 use crate::extent::Extent;
 use crate::layout::tensor::RawTensorEntry;
 use crate::num;
 use zerocopy::little_endian::U32;
 
-pub(super) fn check_metadata(file: &[u8], sections: &Sections, table: &[U32], checksum: ChecksumFn) -> Result<()> {
+pub(super) fn check_metadata(file: &[u8], sections: &Sections, table: &[U32], checksum: Checksum) -> Result<()> {
     let covered = Extent::between(0, sections.checksums.start()).and_then(|extent| extent.of(file)).unwrap_or_default();
     let expected = table.first().map_or(0, |crc| crc.get());
-    let found = checksum(covered);
+    let found = checksum.of(covered);
     if found == expected {
         return Ok(());
     }
@@ -20,7 +20,7 @@ pub(super) fn check_metadata(file: &[u8], sections: &Sections, table: &[U32], ch
     Err(error.values(u64::from(expected), u64::from(found)))
 }
 
-pub(super) fn check_blobs(file: &[u8], entries: &[RawTensorEntry], table: &[U32], checksum: ChecksumFn) -> Result<()> {
+pub(super) fn check_blobs(file: &[u8], entries: &[RawTensorEntry], table: &[U32], checksum: Checksum) -> Result<()> {
     (0..num::count(entries.len())).zip(entries).try_for_each(|(index, entry)| {
         let extent = Extent::new(u64::from(entry.blob_offset.get()), u64::from(entry.blob_size.get()));
         let bytes = extent.and_then(|extent| extent.of(file)).unwrap_or_default();
@@ -29,9 +29,9 @@ pub(super) fn check_blobs(file: &[u8], entries: &[RawTensorEntry], table: &[U32]
 }
 
 /// Compares the CRC-32C of tensor `index`'s bytes with the table.
-pub(crate) fn check_blob(bytes: &[u8], index: u32, table: &[U32], checksum: ChecksumFn) -> Result<()> {
+pub(crate) fn check_blob(bytes: &[u8], index: u32, table: &[U32], checksum: Checksum) -> Result<()> {
     let expected = table.get(num::index(index).saturating_add(1)).map_or(0, |crc| crc.get());
-    let found = checksum(bytes);
+    let found = checksum.of(bytes);
     if found == expected {
         return Ok(());
     }

@@ -4,7 +4,9 @@ use super::Mapping;
 use crate::error::{Error, Result};
 use crate::files;
 use crate::sniff::Kind;
+use crc_fast::{CrcAlgorithm, Digest};
 use p64_core::container::{Container, TensorInfo};
+use p64_core::crc32c::Checksum;
 use p64_core::layout::header::RawHeader;
 use p64_core::layout::{RECORD, header::MAGIC};
 use p64_core::validate::{Integrity, NameSlot, OpenOptions, Policy, Storage};
@@ -17,8 +19,21 @@ use zerocopy::FromBytes;
 /// CRC-32C by the processor's own instructions where it has them; the same values as [`p64_core::crc32c::checksum`].
 #[must_use]
 pub fn checksum(bytes: &[u8]) -> u32 {
-    // A 32-bit CRC has no bits above 32.
-    let crc = crc_fast::checksum(crc_fast::CrcAlgorithm::Crc32Iscsi, bytes);
+    low(crc_fast::checksum(CrcAlgorithm::Crc32Iscsi, bytes))
+}
+
+/// [`checksum`] in the form core takes, which also continues over a next piece.
+pub const CHECKSUM: Checksum = Checksum::new(|crc, bytes| {
+    if crc == 0 {
+        return checksum(bytes);
+    }
+    let mut digest = Digest::new_with_init_state(CrcAlgorithm::Crc32Iscsi, u64::from(!crc));
+    digest.update(bytes);
+    low(digest.finalize())
+});
+
+/// A 32-bit CRC has no bits above 32.
+fn low(crc: u64) -> u32 {
     u32::try_from(crc & u64::from(u32::MAX)).unwrap_or(0)
 }
 
@@ -79,7 +94,7 @@ impl MappedContainer {
         };
         let mut warnings = Vec::new();
         // Blobs are verified below, by several threads; `verified` then makes each a single look-up.
-        let lazy = OpenOptions { policy: options.policy, integrity: Integrity::Lazy, checksum };
+        let lazy = OpenOptions { policy: options.policy, integrity: Integrity::Lazy, checksum: CHECKSUM };
         let cell = Cell::try_new(owner, |owner| {
             let storage = Storage { names: owner.names.borrow_mut(), verified: owner.verified.borrow_mut() };
             Container::open_with(&owner.mapping, &lazy, storage, &mut |warning| {
@@ -167,7 +182,10 @@ mod tests {
         assert_eq!(checksum(b"123456789"), 0xe306_9283);
         let bytes: Vec<u8> = (0u32..1200).map(|i| u8::try_from(i * i % 251).expect("below 251")).collect();
         for len in 0..bytes.len() {
-            assert_eq!(checksum(&bytes[..len]), p64_core::crc32c::checksum(&bytes[..len]), "{len} bytes");
+            let expected = p64_core::crc32c::checksum(&bytes[..len]);
+            assert_eq!(checksum(&bytes[..len]), expected, "{len} bytes");
+            let (head, tail) = bytes[..len].split_at(len / 3);
+            assert_eq!(CHECKSUM.update(CHECKSUM.of(head), tail), expected, "{len} bytes in two pieces");
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::*;
 use p64_core::container::Container;
-use p64_core::crc32c;
+use p64_core::crc32c::Checksum;
 use p64_core::layout::hparams::RawHParams;
 use p64_core::layout::tensor::RawTensorEntry;
 use p64_core::validate::{Integrity, OpenOptions, Policy, Storage};
@@ -48,7 +48,7 @@ fn assemble(model: &Model, options: &LayoutOptions) -> Vec<u8> {
 }
 
 fn strict(bytes: &[u8]) -> Container<'_> {
-    let options = OpenOptions { policy: Policy::Strict, integrity: Integrity::Full, checksum: crc32c::checksum };
+    let options = OpenOptions { policy: Policy::Strict, integrity: Integrity::Full, checksum: Checksum::default() };
     Container::open_with(bytes, &options, Storage::default(), &mut |warning| panic!("{warning}")).expect("strict")
 }
 

@@ -2,7 +2,7 @@
 
 use p64_core::DType;
 use p64_core::container::Container;
-use p64_core::crc32c;
+use p64_core::crc32c::Checksum;
 use p64_core::validate::{Integrity, OpenOptions, Policy, Storage};
 use p64_std::Error;
 use p64_std::convert::{ConvertOptions, Warning, convert_bytes};
@@ -27,7 +27,8 @@ fn check(bytes: Vec<u8>) -> bool {
     let options = ConvertOptions { page_size: 256, ..ConvertOptions::default() };
     match convert_bytes(label, bytes.clone(), &options) {
         Ok((p64, report)) => {
-            let strict = OpenOptions { policy: Policy::Strict, integrity: Integrity::Full, checksum: crc32c::checksum };
+            let strict =
+                OpenOptions { policy: Policy::Strict, integrity: Integrity::Full, checksum: Checksum::default() };
             let container = Container::open_with(&p64, &strict, Storage::default(), &mut |_| ()).expect("strict");
             let (back, identical) = export_bytes(label, &container).expect("exported");
             let odd = report.warnings.iter().any(|warning| matches!(warning, Warning::OddPadding { .. }));
