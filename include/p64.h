@@ -29,7 +29,7 @@
 /**
  * Version of this header as `major << 16 | minor << 8 | patch`. `p64_version()` gives the library's.
  */
-#define P64_VERSION ((0 << 16) | (3 << 8))
+#define P64_VERSION (3 << 8)
 
 /**
  * Counts incompatible changes of the binary interface. A program whose `P64_ABI_VERSION` differs from what
@@ -699,6 +699,26 @@ typedef struct p64_container {
 } p64_container;
 
 /**
+ * Computes CRC-32C: given the checksum of what came before (0 for nothing), the checksum with `len` bytes at `data`
+ * appended. It may be called from any thread that uses the container.
+ */
+typedef uint32_t (*p64_crc32c_update)(void *user, uint32_t crc, const uint8_t *data, size_t len);
+
+/**
+ * A way to compute CRC-32C: a table of the library's, or a hardware unit.
+ */
+typedef struct p64_crc32c {
+    /**
+     * One of the four functions below, or the caller's own.
+     */
+    p64_crc32c_update update;
+    /**
+     * Passed to `update`.
+     */
+    void *user;
+} p64_crc32c;
+
+/**
  * Room for one entry of the name index. The library fills it.
  */
 typedef struct p64_name_slot {
@@ -731,7 +751,7 @@ typedef struct p64_open_options {
     /**
      * How CRC-32C is computed; NULL for the built-in way. What it points to must live as long as the container.
      */
-    const void *crc32c;
+    const struct p64_crc32c *crc32c;
     /**
      * Memory for an index of names, or NULL: one slot a tensor makes looking up a name `O(log n)`, and files of more than
      * 4096 tensors need it. It is the container's for as long as that is used.
@@ -972,6 +992,34 @@ p64_status p64_error_format(const struct p64_error *error,
                             char *buffer,
                             size_t buffer_len,
                             size_t *needed);
+
+/**
+ * CRC-32C with 64 bytes of constants, half a byte a step. A program contains the tables whose functions it names.
+ *
+ * Threads: any. Errors: none; NULL with a length gives `crc` back. Cost: linear.
+ */
+uint32_t p64_crc32c_64(void *user, uint32_t crc, const uint8_t *data, size_t len);
+
+/**
+ * CRC-32C with 1 KiB of constants, a byte a step. A program contains the tables whose functions it names.
+ *
+ * Threads: any. Errors: none; NULL with a length gives `crc` back. Cost: linear.
+ */
+uint32_t p64_crc32c_1k(void *user, uint32_t crc, const uint8_t *data, size_t len);
+
+/**
+ * CRC-32C with 8 KiB of constants, eight bytes a step. A program contains the tables whose functions it names.
+ *
+ * Threads: any. Errors: none; NULL with a length gives `crc` back. Cost: linear.
+ */
+uint32_t p64_crc32c_8k(void *user, uint32_t crc, const uint8_t *data, size_t len);
+
+/**
+ * CRC-32C with 16 KiB of constants, sixteen bytes a step. A program contains the tables whose functions it names.
+ *
+ * Threads: any. Errors: none; NULL with a length gives `crc` back. Cost: linear.
+ */
+uint32_t p64_crc32c_16k(void *user, uint32_t crc, const uint8_t *data, size_t len);
 
 /**
  * Validates `len` bytes at `data` as a P64 file, completely, and makes `container` of them. `options` may be NULL.

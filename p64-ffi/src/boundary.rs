@@ -170,7 +170,9 @@ mod tests {
     fn overlaps_are_found() {
         let mut values = [0u32; 8];
         let all = values.as_mut_ptr();
-        for (from, to, len, same) in [(0, 0, 1, true), (0, 3, 2, true), (0, 4, 4, false), (4, 0, 4, false), (2, 5, 0, false)] {
+        for (from, to, len, same) in
+            [(0, 0, 1, true), (0, 3, 2, true), (0, 4, 4, false), (4, 0, 4, false), (2, 5, 0, false)]
+        {
             // SAFETY: inside the array.
             let input = unsafe { core::slice::from_raw_parts(all.wrapping_add(from), 4) };
             assert_eq!(apart(input, (all.wrapping_add(to), len)).is_err(), same, "{from} {to} {len}");

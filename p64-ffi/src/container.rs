@@ -1,10 +1,12 @@
 //! Tier 0: a validated file in the caller's storage.
 
 use crate::boundary::{Caller, Outcome, Status, apart, fail};
+use crate::crc::{self, p64_crc32c};
 use crate::error::p64_error;
 use crate::status;
 use core::ffi::c_void;
 use core::sync::atomic::AtomicU8;
+use p64_core::crc32c::Checksum;
 use p64_core::validate::{Integrity, NameSlot, OpenOptions, Policy, Storage};
 use p64_core::{Container, Error};
 
@@ -52,7 +54,7 @@ pub struct p64_open_options {
     /// Zero.
     pub reserved: u32,
     /// How CRC-32C is computed; NULL for the built-in way. What it points to must live as long as the container.
-    pub crc32c: *const c_void,
+    pub crc32c: *const p64_crc32c,
     /// Memory for an index of names, or NULL: one slot a tensor makes looking up a name `O(log n)`, and files of more than
     /// 4096 tensors need it. It is the container's for as long as that is used.
     pub names: *mut p64_name_slot,
@@ -133,10 +135,10 @@ pub unsafe extern "C" fn p64_container_open(
         storage.opaque[0] = 0;
         let file = c.slice(data.cast::<u8>(), len)?;
         let opened = if options.is_null() {
-            Container::open_with(file, &default_options(), Storage::default(), &mut |_| ())?
+            Container::open_with(file, &defaults(), Storage::default(), &mut |_| ())?
         } else {
             let options = c.get(options)?;
-            let (core, storage) = (read_options(options)?, lent_storage(c, options, file)?);
+            let (core, storage) = (read_options(c, options)?, lent_storage(c, options, file)?);
             Container::open_with(file, &core, storage, &mut |warning| options.warn(warning))?
         };
         Caller::store(storage, opened);
@@ -144,11 +146,19 @@ pub unsafe extern "C" fn p64_container_open(
     })
 }
 
-fn default_options() -> OpenOptions {
-    OpenOptions::default()
+fn defaults() -> OpenOptions {
+    OpenOptions { policy: Policy::Compatible, integrity: Integrity::Full, checksum: default_checksum() }
 }
 
-fn read_options(options: &p64_open_options) -> Outcome<OpenOptions> {
+/// The processor's instructions where there is an operating system, the smallest table where flash is short.
+fn default_checksum() -> Checksum {
+    #[cfg(feature = "std")]
+    return p64_std::map::CHECKSUM;
+    #[cfg(not(feature = "std"))]
+    Checksum::BYTES_64
+}
+
+fn read_options(c: &Caller<'_>, options: &p64_open_options) -> Outcome<OpenOptions> {
     let need = size_of::<p64_open_options>();
     if usize::try_from(options.struct_size) != Ok(need) {
         let have = usize::try_from(options.struct_size).unwrap_or(usize::MAX);
@@ -167,7 +177,8 @@ fn read_options(options: &p64_open_options) -> Outcome<OpenOptions> {
     if options.reserved != 0 {
         return fail(status::P64_STATUS_BAD_ARGUMENT);
     }
-    Ok(OpenOptions { policy, integrity, ..default_options() })
+    let checksum = if options.crc32c.is_null() { default_checksum() } else { crc::hook(c, options.crc32c)? };
+    Ok(OpenOptions { policy, integrity, checksum })
 }
 
 fn lent_storage<'c>(c: &Caller<'c>, options: &p64_open_options, file: &[u8]) -> Outcome<Storage<'c>> {

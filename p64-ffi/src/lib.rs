@@ -23,6 +23,7 @@
 
 mod boundary;
 pub mod container;
+pub mod crc;
 pub mod error;
 pub mod names;
 #[cfg(all(feature = "firmware", not(feature = "std")))]

@@ -1,7 +1,7 @@
 //! Which library this is.
 
 /// Version of this header as `major << 16 | minor << 8 | patch`. `p64_version()` gives the library's.
-pub const P64_VERSION: u32 = (0 << 16) | (3 << 8);
+pub const P64_VERSION: u32 = 3 << 8;
 
 /// Counts incompatible changes of the binary interface. A program whose `P64_ABI_VERSION` differs from what
 /// `p64_abi_version()` returns must not call anything else.

@@ -4,7 +4,7 @@
 mod container;
 mod gguf;
 
-pub use container::{MAX_WARNINGS, MapOptions, MappedContainer, checksum};
+pub use container::{CHECKSUM, MAX_WARNINGS, MapOptions, MappedContainer, checksum};
 pub use gguf::MappedGguf;
 
 use crate::error::{Error, Result};
