@@ -38,6 +38,11 @@
 #define P64_ABI_VERSION 1
 
 /**
+ * Stands for a beginning or an end of sequence that a vocabulary does not have.
+ */
+#define P64_NO_TOKEN 4294967295
+
+/**
  * How a call ended. The numbers are frozen. Below 300 they are those of the format's checks (docs/errors.md); the
  * values they speak of stand in `p64_error`.
  */
@@ -603,6 +608,288 @@ typedef uint32_t p64_section;
 #endif // __cplusplus
 
 /**
+ * Element types: GGML's numbers, and the two that P64 adds. Files may hold other numbers.
+ */
+enum p64_dtype
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    /**
+     * 32-bit IEEE float.
+     */
+    P64_DTYPE_F32 = 0,
+    /**
+     * 16-bit IEEE float.
+     */
+    P64_DTYPE_F16 = 1,
+    /**
+     * 4-bit, f16 scale per 32.
+     */
+    P64_DTYPE_Q4_0 = 2,
+    /**
+     * 4-bit, f16 scale and minimum per 32.
+     */
+    P64_DTYPE_Q4_1 = 3,
+    /**
+     * 5-bit, f16 scale per 32.
+     */
+    P64_DTYPE_Q5_0 = 6,
+    /**
+     * 5-bit, f16 scale and minimum per 32.
+     */
+    P64_DTYPE_Q5_1 = 7,
+    /**
+     * 8-bit, f16 scale per 32.
+     */
+    P64_DTYPE_Q8_0 = 8,
+    /**
+     * 8-bit activations with their sum; not a weight type.
+     */
+    P64_DTYPE_Q8_1 = 9,
+    /**
+     * 2-bit super-blocks of 256.
+     */
+    P64_DTYPE_Q2_K = 10,
+    /**
+     * 3-bit super-blocks of 256.
+     */
+    P64_DTYPE_Q3_K = 11,
+    /**
+     * 4-bit super-blocks of 256.
+     */
+    P64_DTYPE_Q4_K = 12,
+    /**
+     * 5-bit super-blocks of 256.
+     */
+    P64_DTYPE_Q5_K = 13,
+    /**
+     * 6-bit super-blocks of 256.
+     */
+    P64_DTYPE_Q6_K = 14,
+    /**
+     * 8-bit activations of the K types; not a weight type.
+     */
+    P64_DTYPE_Q8_K = 15,
+    /**
+     * 2.06-bit codebook.
+     */
+    P64_DTYPE_IQ2_XXS = 16,
+    /**
+     * 2.31-bit codebook.
+     */
+    P64_DTYPE_IQ2_XS = 17,
+    /**
+     * 3.06-bit codebook.
+     */
+    P64_DTYPE_IQ3_XXS = 18,
+    /**
+     * 1.56-bit codebook.
+     */
+    P64_DTYPE_IQ1_S = 19,
+    /**
+     * 4-bit non-linear, f16 scale per 32.
+     */
+    P64_DTYPE_IQ4_NL = 20,
+    /**
+     * 3.44-bit codebook.
+     */
+    P64_DTYPE_IQ3_S = 21,
+    /**
+     * 2.5-bit codebook.
+     */
+    P64_DTYPE_IQ2_S = 22,
+    /**
+     * 4.25-bit non-linear.
+     */
+    P64_DTYPE_IQ4_XS = 23,
+    /**
+     * 8-bit integer.
+     */
+    P64_DTYPE_I8 = 24,
+    /**
+     * 16-bit integer.
+     */
+    P64_DTYPE_I16 = 25,
+    /**
+     * 32-bit integer.
+     */
+    P64_DTYPE_I32 = 26,
+    /**
+     * 64-bit integer.
+     */
+    P64_DTYPE_I64 = 27,
+    /**
+     * 64-bit IEEE float.
+     */
+    P64_DTYPE_F64 = 28,
+    /**
+     * 1.75-bit codebook.
+     */
+    P64_DTYPE_IQ1_M = 29,
+    /**
+     * The upper half of a 32-bit float.
+     */
+    P64_DTYPE_BF16 = 30,
+    /**
+     * Ternary, 1.69 bits.
+     */
+    P64_DTYPE_TQ1_0 = 34,
+    /**
+     * Ternary, 2.06 bits.
+     */
+    P64_DTYPE_TQ2_0 = 35,
+    /**
+     * 4-bit float with a shared exponent per 32.
+     */
+    P64_DTYPE_MXFP4 = 39,
+    /**
+     * 4-bit float with four 8-bit scales per 64.
+     */
+    P64_DTYPE_NVFP4 = 40,
+    /**
+     * 1-bit, f16 scale per 128.
+     */
+    P64_DTYPE_Q1_0 = 41,
+    /**
+     * 2-bit, f16 scale per 64.
+     */
+    P64_DTYPE_Q2_0 = 42,
+    /**
+     * Q4_K with its scales expanded at conversion (spec §7.2.1).
+     */
+    P64_DTYPE_Q4_K_SOA = 112,
+    /**
+     * BitNet-1.58b: one scale, then base-3 digits, five to a byte. Not a block type.
+     */
+    P64_DTYPE_TERNARY = 1158,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum p64_dtype p64_dtype;
+#else
+typedef uint32_t p64_dtype;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
+ * What a tensor is for. Files may hold other numbers.
+ */
+enum p64_role
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    /**
+     * Attention key projection.
+     */
+    P64_ROLE_ATTN_K = 0,
+    /**
+     * Attention value projection.
+     */
+    P64_ROLE_ATTN_V = 1,
+    /**
+     * Attention query projection.
+     */
+    P64_ROLE_ATTN_Q = 2,
+    /**
+     * Attention output projection.
+     */
+    P64_ROLE_ATTN_OUTPUT = 3,
+    /**
+     * Feed-forward gate projection.
+     */
+    P64_ROLE_FFN_GATE = 4,
+    /**
+     * Feed-forward up projection.
+     */
+    P64_ROLE_FFN_UP = 5,
+    /**
+     * Feed-forward down projection.
+     */
+    P64_ROLE_FFN_DOWN = 6,
+    /**
+     * Norm before attention.
+     */
+    P64_ROLE_ATTN_NORM = 7,
+    /**
+     * Norm before the feed-forward network.
+     */
+    P64_ROLE_FFN_NORM = 8,
+    /**
+     * Token embedding (global).
+     */
+    P64_ROLE_TOKEN_EMBD = 9,
+    /**
+     * Output head (global).
+     */
+    P64_ROLE_OUTPUT = 10,
+    /**
+     * Final norm (global).
+     */
+    P64_ROLE_OUTPUT_NORM = 11,
+    /**
+     * Norm inside attention (BitNet).
+     */
+    P64_ROLE_ATTN_SUB_NORM = 12,
+    /**
+     * Norm inside the feed-forward network (BitNet).
+     */
+    P64_ROLE_FFN_SUB_NORM = 13,
+    /**
+     * Expert router.
+     */
+    P64_ROLE_ROUTER = 32,
+    /**
+     * Experts' gate projections, stacked.
+     */
+    P64_ROLE_GATE_EXPERTS = 33,
+    /**
+     * Experts' up projections, stacked.
+     */
+    P64_ROLE_UP_EXPERTS = 34,
+    /**
+     * Experts' down projections, stacked.
+     */
+    P64_ROLE_DOWN_EXPERTS = 35,
+    /**
+     * Shared experts' gate projection.
+     */
+    P64_ROLE_SHARED_GATE = 36,
+    /**
+     * Shared experts' up projection.
+     */
+    P64_ROLE_SHARED_UP = 37,
+    /**
+     * Shared experts' down projection.
+     */
+    P64_ROLE_SHARED_DOWN = 38,
+    /**
+     * Vision convolution.
+     */
+    P64_ROLE_VISION_CONV = 128,
+    /**
+     * Vision batch norm.
+     */
+    P64_ROLE_VISION_BN = 129,
+    /**
+     * Vision fully connected.
+     */
+    P64_ROLE_VISION_FC = 130,
+    /**
+     * No role.
+     */
+    P64_ROLE_NONE = 65534,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum p64_role p64_role;
+#else
+typedef uint32_t p64_role;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
  * How deviations that real writers are known for are taken.
  */
 enum p64_policy
@@ -649,6 +936,125 @@ enum p64_integrity
 typedef enum p64_integrity p64_integrity;
 #else
 typedef uint32_t p64_integrity;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
+ * Which key-value area of a file.
+ */
+enum p64_area
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    /**
+     * The source's own, GGUF's keys.
+     */
+    P64_AREA_SOURCE = 0,
+    /**
+     * The converter's: where the file comes from.
+     */
+    P64_AREA_PROVENANCE = 1,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum p64_area p64_area;
+#else
+typedef uint32_t p64_area;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
+ * Type of a value; the numbers are GGUF's.
+ */
+enum p64_kind
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    /**
+     * Unsigned 8-bit.
+     */
+    P64_KIND_U8 = 0,
+    /**
+     * Signed 8-bit.
+     */
+    P64_KIND_I8 = 1,
+    /**
+     * Unsigned 16-bit.
+     */
+    P64_KIND_U16 = 2,
+    /**
+     * Signed 16-bit.
+     */
+    P64_KIND_I16 = 3,
+    /**
+     * Unsigned 32-bit.
+     */
+    P64_KIND_U32 = 4,
+    /**
+     * Signed 32-bit.
+     */
+    P64_KIND_I32 = 5,
+    /**
+     * 32-bit float.
+     */
+    P64_KIND_F32 = 6,
+    /**
+     * 0 or 1.
+     */
+    P64_KIND_BOOL = 7,
+    /**
+     * Bytes, not promised to be UTF-8.
+     */
+    P64_KIND_STRING = 8,
+    /**
+     * Elements of one kind, which is not an array.
+     */
+    P64_KIND_ARRAY = 9,
+    /**
+     * Unsigned 64-bit.
+     */
+    P64_KIND_U64 = 10,
+    /**
+     * Signed 64-bit.
+     */
+    P64_KIND_I64 = 11,
+    /**
+     * 64-bit float.
+     */
+    P64_KIND_F64 = 12,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum p64_kind p64_kind;
+#else
+typedef uint32_t p64_kind;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
+ * What activations are rounded to before they meet the weights.
+ */
+enum p64_activations
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    /**
+     * To 16 bits in blocks of 32, where the weights are integers: what a decoder does.
+     */
+    P64_ACTIVATIONS_QUANTIZED = 0,
+    /**
+     * Not at all.
+     */
+    P64_ACTIVATIONS_F32 = 1,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum p64_activations p64_activations;
+#else
+typedef uint32_t p64_activations;
 #endif // __STDC_VERSION__ >= 202311L
 #endif // __cplusplus
 
@@ -955,6 +1361,190 @@ typedef struct p64_tensor {
     uint64_t source_name_hash;
 } p64_tensor;
 
+/**
+ * One layer's tensors, and the range of the file that holds them all.
+ */
+typedef struct p64_layer {
+    /**
+     * The layer.
+     */
+    uint32_t layer;
+    /**
+     * Tensors of the layer.
+     */
+    uint32_t tensor_count;
+    /**
+     * Bit `i` is set when role `i`, below 16, is present.
+     */
+    uint32_t roles_mask;
+    /**
+     * Zero.
+     */
+    uint32_t reserved;
+    /**
+     * File offset of the layer's first byte.
+     */
+    uint64_t begin;
+    /**
+     * One past its last; equal to `begin` for a layer without tensors.
+     */
+    uint64_t end;
+} p64_layer;
+
+/**
+ * The coordinates of a layer: scale, attention depth, epistemic weight, topological spin, temporal decay, entropy bias,
+ * spatial phase, recurrence frequency, density threshold, manifold curvature.
+ */
+typedef struct p64_manifold {
+    /**
+     * The ten of them, in that order.
+     */
+    float values[10];
+} p64_manifold;
+
+/**
+ * A key-value area in memory of the caller's, and how far `p64_metadata_next` has come in it. It refers to the file; it
+ * owns nothing and needs no closing. It may be copied with `=`.
+ */
+typedef struct p64_metadata {
+    /**
+     * The library's own.
+     */
+    uint64_t opaque[16];
+} p64_metadata;
+
+/**
+ * One value of a key-value area.
+ */
+typedef struct p64_value {
+    /**
+     * A `p64_kind`.
+     */
+    uint32_t kind;
+    /**
+     * Of an array: the elements' `p64_kind`.
+     */
+    uint32_t element_kind;
+    /**
+     * Of an array: its elements.
+     */
+    uint64_t count;
+    /**
+     * Of a string: its bytes. Of an array: its elements as they stand in the file, little-endian, without padding; of
+     * strings each is a 64-bit length and its bytes.
+     */
+    const uint8_t *data;
+    /**
+     * Bytes at `data`.
+     */
+    size_t data_len;
+    /**
+     * Of a number: an integer extended to 64 bits, a float as the bits of a `double`.
+     */
+    uint64_t bits;
+} p64_value;
+
+/**
+ * Strings one after the other in the file, which `p64_strings_next` takes off the front.
+ */
+typedef struct p64_strings {
+    /**
+     * A 32-bit little-endian length and UTF-8, again and again.
+     */
+    const uint8_t *data;
+    /**
+     * Bytes at `data`.
+     */
+    size_t len;
+} p64_strings;
+
+/**
+ * A tokenizer section.
+ */
+typedef struct p64_tokenizer {
+    /**
+     * Name of the pre-tokenizer, UTF-8 of `pre_len` bytes; empty when the source names none.
+     */
+    const char *pre;
+    /**
+     * Bytes of the name.
+     */
+    size_t pre_len;
+    /**
+     * The vocabulary in the order of the ids.
+     */
+    struct p64_strings tokens;
+    /**
+     * The merge pairs, most important first: left, right, left, right.
+     */
+    struct p64_strings merges;
+    /**
+     * Vocabulary entries.
+     */
+    uint32_t token_count;
+    /**
+     * Merge pairs.
+     */
+    uint32_t merge_count;
+    /**
+     * Beginning-of-sequence token, or `P64_NO_TOKEN`.
+     */
+    uint32_t bos;
+    /**
+     * End-of-sequence token, or `P64_NO_TOKEN`.
+     */
+    uint32_t eos;
+    /**
+     * 1 when a prompt begins with `bos`, else 0.
+     */
+    uint32_t add_bos;
+    /**
+     * Version of the section.
+     */
+    uint32_t version;
+    /**
+     * Ids in `stops`.
+     */
+    uint32_t stop_count;
+    /**
+     * Zero.
+     */
+    uint32_t reserved;
+    /**
+     * Ids that end a generation besides `eos`.
+     */
+    uint32_t stops[8];
+} p64_tokenizer;
+
+/**
+ * What decoding takes.
+ */
+typedef struct p64_decode_memory {
+    /**
+     * Bytes of memory for `p64_decoder_init`.
+     */
+    size_t bytes;
+    /**
+     * Alignment of that memory.
+     */
+    size_t alignment;
+    /**
+     * Floats of one position's logits: entries of the vocabulary.
+     */
+    size_t logits;
+} p64_decode_memory;
+
+/**
+ * A decoder in memory of the caller's. It refers to the file and to the memory it was given, which must outlive it; it owns
+ * nothing and needs no closing. It must not be copied.
+ */
+typedef struct p64_decoder {
+    /**
+     * The library's own.
+     */
+    uint64_t opaque[128];
+} p64_decoder;
+
 #ifdef __cplusplus
 extern "C" {
 #endif // __cplusplus
@@ -992,6 +1582,28 @@ p64_status p64_error_format(const struct p64_error *error,
                             char *buffer,
                             size_t buffer_len,
                             size_t *needed);
+
+/**
+ * GGML's name of an element type, `Q4_K`; `unknown` for a number outside the registry.
+ *
+ * Owner: a static string, never freed. Threads: any. Errors: none. Cost: one pass over the registry.
+ */
+const char *p64_dtype_name(uint32_t dtype);
+
+/**
+ * How an element type packs a row: `elements` consecutive values share `bytes` bytes.
+ *
+ * Threads: any. Errors: `P64_STATUS_UNSUPPORTED_DTYPE` for types that are no blocks (ternary) and for unknown ones.
+ * Cost: constant.
+ */
+p64_status p64_dtype_block(uint32_t dtype, uint32_t *elements, uint32_t *bytes, struct p64_error *error);
+
+/**
+ * The name of a role, `attn_q`; `unknown` for a number without a meaning.
+ *
+ * Owner: a static string, never freed. Threads: any. Errors: none. Cost: one pass over the roles.
+ */
+const char *p64_role_name(uint32_t role);
 
 /**
  * CRC-32C with 64 bytes of constants, half a byte a step. A program contains the tables whose functions it names.
@@ -1123,26 +1735,275 @@ p64_status p64_tensor_data(const struct p64_container *container,
 p64_status p64_tensor_verify(const struct p64_container *container, uint32_t index, struct p64_error *error);
 
 /**
- * GGML's name of an element type, `Q4_K`; `unknown` for a number outside the registry.
+ * A layer as the unit to map or to upload. `layer == n_layer` is the group of tensors that belong to no layer.
  *
- * Owner: a static string, never freed. Threads: any. Errors: none. Cost: one pass over the registry.
+ * Threads: any. Errors: `P64_STATUS_NOT_FOUND` past that. Cost: constant with a layer schedule, else one pass over the
+ * table.
  */
-const char *p64_dtype_name(uint32_t dtype);
+p64_status p64_container_layer(const struct p64_container *container,
+                               uint32_t layer,
+                               struct p64_layer *out,
+                               struct p64_error *error);
 
 /**
- * How an element type packs a row: `elements` consecutive values share `bytes` bytes.
+ * The coordinates of a layer. `layer == n_layer` is the record of the tensors that belong to none.
  *
- * Threads: any. Errors: `P64_STATUS_UNSUPPORTED_DTYPE` for types that are no blocks (ternary) and for unknown ones.
- * Cost: constant.
+ * Threads: any. Errors: `P64_STATUS_NOT_FOUND` past that. Cost: constant.
  */
-p64_status p64_dtype_block(uint32_t dtype, uint32_t *elements, uint32_t *bytes, struct p64_error *error);
+p64_status p64_container_manifold(const struct p64_container *container,
+                                  uint32_t layer,
+                                  struct p64_manifold *out,
+                                  struct p64_error *error);
 
 /**
- * The name of a role, `attn_q`; `unknown` for a number without a meaning.
+ * A key-value area of the file, at its beginning.
  *
- * Owner: a static string, never freed. Threads: any. Errors: none. Cost: one pass over the roles.
+ * Owner: `out` refers to the file. Threads: any; a `p64_metadata` that is read may be used by many, `p64_metadata_next`
+ * changes it. Errors: `P64_STATUS_NOT_FOUND` when the file has no such area, the METADATA statuses when it is malformed,
+ * `P64_STATUS_TENSOR_CHECKSUM` under `P64_INTEGRITY_LAZY`. Cost: linear in the area.
  */
-const char *p64_role_name(uint32_t role);
+p64_status p64_container_metadata(const struct p64_container *container,
+                                  uint32_t area,
+                                  struct p64_metadata *out,
+                                  struct p64_error *error);
+
+/**
+ * Number of pairs.
+ *
+ * Threads: any. Errors: `P64_STATUS_NOT_OPEN`. Cost: constant.
+ */
+p64_status p64_metadata_count(const struct p64_metadata *metadata, uint32_t *out, struct p64_error *error);
+
+/**
+ * The pair at a position, in the order of the file.
+ *
+ * Owner: key and value point into the file. Threads: any. Errors: `P64_STATUS_NOT_FOUND` past the last. Cost: linear in
+ * what stands before it; `p64_metadata_next` takes all of them in one pass.
+ */
+p64_status p64_metadata_at(const struct p64_metadata *metadata,
+                           uint32_t index,
+                           const char **key,
+                           size_t *key_len,
+                           struct p64_value *value,
+                           struct p64_error *error);
+
+/**
+ * The next pair in the order of the file.
+ *
+ * Owner: key and value point into the file. Threads: one at a time. Errors: `P64_STATUS_NOT_FOUND` after the last. Cost:
+ * linear in the pair.
+ */
+p64_status p64_metadata_next(struct p64_metadata *metadata,
+                             const char **key,
+                             size_t *key_len,
+                             struct p64_value *value,
+                             struct p64_error *error);
+
+/**
+ * The value of a key; of several pairs with it the first one's.
+ *
+ * Owner: the value points into the file. Threads: any. Errors: `P64_STATUS_NOT_FOUND`. Cost: linear in the area up to the
+ * key.
+ */
+p64_status p64_metadata_get(const struct p64_metadata *metadata,
+                            const char *key,
+                            size_t key_len,
+                            struct p64_value *value,
+                            struct p64_error *error);
+
+/**
+ * A value as an unsigned integer: any integer that is not negative, and a boolean as 0 or 1.
+ *
+ * Threads: any. Errors: `P64_STATUS_METADATA_WRONG_TYPE`. Cost: constant.
+ */
+p64_status p64_value_u64(const struct p64_value *value, uint64_t *out, struct p64_error *error);
+
+/**
+ * A value as a signed integer: any integer that fits.
+ *
+ * Threads: any. Errors: `P64_STATUS_METADATA_WRONG_TYPE`. Cost: constant.
+ */
+p64_status p64_value_i64(const struct p64_value *value, int64_t *out, struct p64_error *error);
+
+/**
+ * A value as a float: of either width; integers are not converted.
+ *
+ * Threads: any. Errors: `P64_STATUS_METADATA_WRONG_TYPE`. Cost: constant.
+ */
+p64_status p64_value_f64(const struct p64_value *value, double *out, struct p64_error *error);
+
+/**
+ * The element of an array at an index.
+ *
+ * Owner: a string points into the file. Threads: any. Errors: `P64_STATUS_METADATA_WRONG_TYPE` for what is no array,
+ * `P64_STATUS_NOT_FOUND` past the last. Cost: constant; among strings linear in what stands before it.
+ */
+p64_status p64_value_at(const struct p64_value *array, uint64_t index, struct p64_value *out, struct p64_error *error);
+
+/**
+ * Takes the first element off an array, which is left with the others: a way through all of them in one pass. Work on a
+ * copy of the value to keep it.
+ *
+ * Owner: a string points into the file. Threads: one at a time for the same value. Errors: as `p64_value_at`. Cost:
+ * constant.
+ */
+p64_status p64_value_next(struct p64_value *array, struct p64_value *out, struct p64_error *error);
+
+/**
+ * The tokenizer section.
+ *
+ * Owner: strings point into the file. Threads: any. Errors: `P64_STATUS_NOT_FOUND` when the file has none. Cost: constant.
+ */
+p64_status p64_container_tokenizer(const struct p64_container *container,
+                                   struct p64_tokenizer *out,
+                                   struct p64_error *error);
+
+/**
+ * The string of a token, as the vocabulary spells it (`p64_tokenizer_decode` gives the text it stands for).
+ *
+ * Owner: points into the file. Threads: any. Errors: `P64_STATUS_NOT_FOUND` past the vocabulary or without one. Cost:
+ * linear in the id; `p64_strings_next` takes all of them in one pass.
+ */
+p64_status p64_tokenizer_token(const struct p64_container *container,
+                               uint32_t id,
+                               const char **text,
+                               size_t *text_len,
+                               struct p64_error *error);
+
+/**
+ * The two strings of a merge pair.
+ *
+ * Owner: they point into the file. Threads: any. Errors: `P64_STATUS_NOT_FOUND` past the last pair or without a tokenizer.
+ * Cost: linear in the index.
+ */
+p64_status p64_tokenizer_merge(const struct p64_container *container,
+                               uint32_t index,
+                               const char **left,
+                               size_t *left_len,
+                               const char **right,
+                               size_t *right_len,
+                               struct p64_error *error);
+
+/**
+ * Takes the first string off, which is a way through all of them in one pass. Work on a copy to keep the whole.
+ *
+ * Owner: `text` points into the file. Threads: one at a time for the same `strings`. Errors: `P64_STATUS_NOT_FOUND` after
+ * the last. Cost: constant.
+ */
+p64_status p64_strings_next(struct p64_strings *strings,
+                            const char **text,
+                            size_t *text_len,
+                            struct p64_error *error);
+
+/**
+ * Values of `n_rows` rows of a tensor from `row` on, as floats: bit for bit those of GGML's reference code. A row is
+ * `dims[0]` elements; the other dimensions count rows.
+ *
+ * Threads: any. Errors: `P64_STATUS_LENGTH_MISMATCH` unless `out_len` is `n_rows * dims[0]`, or for rows past the last
+ * one (with their number); `P64_STATUS_UNSUPPORTED_DTYPE`; as `p64_tensor_data`. Cost: linear in the rows.
+ */
+p64_status p64_tensor_dequantize(const struct p64_container *container,
+                                 uint32_t index,
+                                 uint64_t row,
+                                 uint64_t n_rows,
+                                 float *out,
+                                 size_t out_len,
+                                 struct p64_error *error);
+
+/**
+ * Bytes of scratch that `p64_tensor_gemv` needs for a tensor.
+ *
+ * Threads: any. Errors: `P64_STATUS_NO_SUCH_TENSOR`. Cost: constant.
+ */
+p64_status p64_tensor_gemv_required(const struct p64_container *container,
+                                    uint32_t index,
+                                    size_t *scratch_len,
+                                    struct p64_error *error);
+
+/**
+ * The product of a tensor with a vector: `y[r] = sum over c of W[r][c] * x[c]`.
+ *
+ * Owner: all buffers are the caller's and overlap neither each other nor the tensor. Threads: any, each with scratch and
+ * `y` of its own. Errors: `P64_STATUS_LENGTH_MISMATCH` unless `x_len` is `dims[0]` and `y_len` the number of rows;
+ * `P64_STATUS_BUFFER_TOO_SMALL` for scratch below what `p64_tensor_gemv_required` says; `P64_STATUS_UNSUPPORTED_DTYPE`;
+ * `P64_STATUS_BAD_ARGUMENT` for buffers that overlap; as `p64_tensor_data`. Cost: linear in the tensor.
+ */
+p64_status p64_tensor_gemv(const struct p64_container *container,
+                           uint32_t index,
+                           const float *x,
+                           size_t x_len,
+                           float *y,
+                           size_t y_len,
+                           void *scratch,
+                           size_t scratch_len,
+                           uint32_t activations,
+                           struct p64_error *error);
+
+/**
+ * The index of the largest value: of equal ones the lowest, NaN never.
+ *
+ * Threads: any. Errors: `P64_STATUS_BAD_ARGUMENT` for no values. Cost: linear.
+ */
+p64_status p64_argmax(const float *values, size_t len, uint32_t *out, struct p64_error *error);
+
+/**
+ * The memory that a decoder over `context` positions takes, when it is to pass up to `batch` tokens at once.
+ *
+ * Threads: any. Errors: `P64_STATUS_BAD_ARGUMENT` for zeros; 150 to 163 and 220 to 225 for models that this library cannot
+ * run; `P64_STATUS_TENSOR_CHECKSUM` of the metadata under `P64_INTEGRITY_LAZY`. Cost: linear in the metadata.
+ */
+p64_status p64_decode_required(const struct p64_container *container,
+                               size_t context,
+                               size_t batch,
+                               struct p64_decode_memory *out,
+                               struct p64_error *error);
+
+/**
+ * Binds a container's model to `memory_len` bytes at `memory`, with room for `context` positions and for `batch` tokens at
+ * once, and makes `decoder` of them.
+ *
+ * Owner: the decoder refers to the file and to `memory`, which stay the caller's; `memory` is the decoder's alone while that
+ * is used. The container's own storage is not needed afterwards. Threads: any. Errors: `P64_STATUS_BUFFER_TOO_SMALL` below
+ * what `p64_decode_required` says, `P64_STATUS_MISALIGNED`; 220 to 225 for models that this library cannot run;
+ * `P64_STATUS_TENSOR_CHECKSUM` under `P64_INTEGRITY_LAZY`. After an error the decoder counts as not opened. Cost: one
+ * look-up for each tensor of each layer, and under `P64_INTEGRITY_LAZY` one pass over the tensors; no allocation.
+ */
+p64_status p64_decoder_init(struct p64_decoder *decoder,
+                            const struct p64_container *container,
+                            size_t context,
+                            size_t batch,
+                            void *memory,
+                            size_t memory_len,
+                            struct p64_error *error);
+
+/**
+ * Passes tokens through the model at the positions after those so far, and gives the logits after the last of them. With
+ * `logits_len` 0 only the cache is filled. The result does not depend on how tokens are spread over calls, bit for bit.
+ *
+ * Threads: one at a time. Errors: `P64_STATUS_TOKEN_RANGE` at the token, `P64_STATUS_CONTEXT_FULL`,
+ * `P64_STATUS_LENGTH_MISMATCH` for no tokens or for logits of another length than the vocabulary's. After an error the
+ * decoder stands where it stood. Cost: one pass over the model's weights for each `batch` tokens.
+ */
+p64_status p64_decoder_step(struct p64_decoder *decoder,
+                            const uint32_t *tokens,
+                            size_t n_tokens,
+                            float *logits,
+                            size_t logits_len,
+                            struct p64_error *error);
+
+/**
+ * Positions so far.
+ *
+ * Threads: one at a time. Errors: `P64_STATUS_NOT_OPEN`. Cost: constant.
+ */
+p64_status p64_decoder_position(const struct p64_decoder *decoder, size_t *out, struct p64_error *error);
+
+/**
+ * Forgets the positions from `position` on; past the last one it does nothing.
+ *
+ * Threads: one at a time. Errors: `P64_STATUS_NOT_OPEN`. Cost: constant.
+ */
+p64_status p64_decoder_truncate(struct p64_decoder *decoder, size_t position, struct p64_error *error);
 
 #ifdef __cplusplus
 }  // extern "C"

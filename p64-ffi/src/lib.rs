@@ -24,10 +24,15 @@
 mod boundary;
 pub mod container;
 pub mod crc;
+pub mod decoder;
 pub mod error;
+pub mod kernel;
+pub mod layer;
+pub mod metadata;
 pub mod names;
 #[cfg(all(feature = "firmware", not(feature = "std")))]
 mod panic;
 pub mod status;
 pub mod tensor;
+pub mod tokenizer;
 pub mod version;

@@ -4,7 +4,20 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The sources in the order in which the header presents them.
-const SOURCES: [&str; 7] = ["version", "status", "error", "crc", "container", "tensor", "names"];
+const SOURCES: [&str; 12] = [
+    "version",
+    "status",
+    "error",
+    "names",
+    "crc",
+    "container",
+    "tensor",
+    "layer",
+    "metadata",
+    "tokenizer",
+    "kernel",
+    "decoder",
+];
 
 fn crate_dir() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
