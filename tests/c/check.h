@@ -2,7 +2,12 @@
 #ifndef P64_TESTS_CHECK_H
 #define P64_TESTS_CHECK_H
 
+#ifdef __cplusplus
+#include <atomic>
+using std::atomic_uint;
+#else
 #include <stdatomic.h>
+#endif
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,7 +59,7 @@ static inline file read_file(const char *path) {
     }
     out.len = (size_t)ftell(in);
     rewind(in);
-    out.data = malloc(out.len ? out.len : 1);
+    out.data = (unsigned char *)malloc(out.len ? out.len : 1);
     if (out.data == NULL || fread(out.data, 1, out.len, in) != out.len) {
         perror(path);
         exit(2);
