@@ -9,7 +9,7 @@ mod riscv;
 #[cfg(target_arch = "riscv32")]
 use riscv as this;
 
-pub use this::stack_pointer;
+pub use this::{load_word, stack_pointer};
 
 /// Semihosting: write a zero-terminated string.
 const WRITE0: usize = 0x04;

@@ -32,6 +32,13 @@ extern "C" fn start() -> ! {
         // SAFETY: CPACR of every Cortex-M with a floating-point unit, and no such instruction has run yet.
         unsafe { access.write_volatile(0xf << 20) };
     }
+    // A Cortex-M0 has no unaligned access; an M4 made to trap it stands for one.
+    #[cfg(not(target_has_atomic = "32"))]
+    {
+        let control = core::ptr::with_exposed_provenance_mut::<u32>(0xe000_ed14);
+        // SAFETY: CCR of every Cortex-M; bits 3 (UNALIGN_TRP) and 9 (STKALIGN) are as an M0 has them.
+        unsafe { control.write_volatile(1 << 9 | 1 << 3) };
+    }
     // SAFETY: `program!` defines it; memory needs no preparing, as the linker script asserts.
     unsafe { program() }
 }
@@ -55,4 +62,13 @@ pub fn stack_pointer() -> usize {
     // SAFETY: reads a register.
     unsafe { asm!("mov {}, sp", out(reg) pointer, options(nomem, nostack, preserves_flags)) };
     pointer
+}
+
+/// Loads a word as one instruction, whatever the address.
+#[must_use]
+pub fn load_word(address: usize) -> u32 {
+    let word;
+    // SAFETY: the callers' addresses lie in flash; a processor that wants aligned ones faults, which ends the program.
+    unsafe { asm!("ldr {}, [{}]", out(reg) word, in(reg) address, options(readonly, nostack)) };
+    word
 }
