@@ -7,6 +7,7 @@ mod firmware {
     use core::hint::black_box;
     use cortex_m_rt::entry;
     use p64_core::crc32c::Checksum;
+    use p64_core::stream::{ReadAt, ReadFault, Step, Validator};
     use p64_core::validate::{OpenOptions, Storage};
     use p64_core::{Container, Error};
     use static_cell::ConstStaticCell;
@@ -35,6 +36,10 @@ mod firmware {
         console::line("stack_open", painted.used());
 
         let painted = stack::paint();
+        open_stream(file)?;
+        console::line("stack_stream", painted.used());
+
+        let painted = stack::paint();
         let story = story::tell(&container, &PROMPT, MEMORY.take())?;
         console::line("stack_decode", painted.used());
 
@@ -54,6 +59,32 @@ mod firmware {
     fn open(file: &'static [u8]) -> Result<Container<'static>, Error> {
         let options = OpenOptions { checksum: Checksum::BYTES_64, ..OpenOptions::default() };
         Container::open_with(file, &options, Storage::default(), &mut |_| ())
+    }
+
+    /// The same through reads of 256 bytes, as from flash behind a bus.
+    #[inline(never)]
+    fn open_stream(file: &'static [u8]) -> Result<(), Error> {
+        let options = OpenOptions { checksum: Checksum::BYTES_64, ..OpenOptions::default() };
+        let mut buffer = [0; 256];
+        let mut validator = Validator::new(Bus(file), &mut buffer, Storage::default(), &options)?;
+        // A watchdog would be fed between two steps.
+        while validator.step(&mut |_| ())? == Step::More {}
+        validator.finish().map(|_| ())
+    }
+
+    /// Flash that is read, not mapped; the copy stands for the transfer.
+    struct Bus(&'static [u8]);
+
+    impl ReadAt for Bus {
+        fn len(&self) -> u64 {
+            self.0.len() as u64
+        }
+
+        fn read_at(&mut self, offset: u64, buffer: &mut [u8]) -> Result<(), ReadFault> {
+            let range = offset as usize..offset as usize + buffer.len();
+            buffer.copy_from_slice(self.0.get(range).ok_or(ReadFault(1))?);
+            Ok(())
+        }
     }
 }
 
