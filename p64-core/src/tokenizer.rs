@@ -77,7 +77,8 @@ impl<'a> Tokenizer<'a> {
         let at = cursor;
         let flags = cursor.u16()?;
         if flags != 0 {
-            report.deviation(at.error(Code::TokenizerFlags).values(0, u64::from(flags)))?;
+            let checked = report.deviation(at.error(Code::TokenizerFlags).values(0, u64::from(flags)));
+            report.outcome(checked)?;
         }
         let (special_at, bos, eos) = (cursor, cursor.u32()?, cursor.u32()?);
         let add_bos = cursor.u8()? != 0;
@@ -125,7 +126,8 @@ impl<'a> Tokenizer<'a> {
         }
         let padding = num::wide(cursor.rest().len());
         if padding >= SECTION_ALIGN {
-            report.deviation(cursor.error(Code::TokenizerLength).values(SECTION_ALIGN, padding))?;
+            let checked = report.deviation(cursor.error(Code::TokenizerLength).values(SECTION_ALIGN, padding));
+            report.outcome(checked)?;
         }
         zeros(&mut cursor, padding)?;
         Ok(Self { version, bos, eos, add_bos, pre, token_count, tokens, merge_count, merges, stops, stop_count })
