@@ -174,6 +174,18 @@ impl<'a> Tokenizer<'a> {
         strs(self.tokens)
     }
 
+    /// The vocabulary as it stands in the file: per token a `u32` length and UTF-8.
+    #[must_use]
+    pub const fn token_bytes(&self) -> &'a [u8] {
+        self.tokens
+    }
+
+    /// The merge pairs as they stand in the file: left and right, each as in [`Tokenizer::token_bytes`].
+    #[must_use]
+    pub const fn merge_bytes(&self) -> &'a [u8] {
+        self.merges
+    }
+
     /// Merge pairs.
     #[must_use]
     pub const fn merge_count(&self) -> u32 {

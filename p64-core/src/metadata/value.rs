@@ -109,8 +109,10 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The value of `bytes`, which have the kind's size; `None` for a boolean that is neither 0 nor 1.
-    fn scalar(kind: ValueKind, bytes: &[u8]) -> Option<Self> {
+    /// The value of `bytes`, which have the kind's size; `None` for a boolean that is neither 0 nor 1, for too few bytes, and
+    /// for strings and arrays.
+    #[must_use]
+    pub fn scalar(kind: ValueKind, bytes: &[u8]) -> Option<Self> {
         fn le<const N: usize>(bytes: &[u8]) -> Option<[u8; N]> {
             bytes.first_chunk().copied()
         }

@@ -170,6 +170,12 @@ impl<'b, R: ReadAt> StreamContainer<'b, R> {
         self.facts.tokenizer
     }
 
+    /// Whether the file carries a layer schedule; otherwise [`StreamContainer::layer`] sums the table up.
+    #[must_use]
+    pub const fn has_schedule(&self) -> bool {
+        self.facts.has_schedule
+    }
+
     /// The tensor at a place in the table: one read.
     ///
     /// # Errors
