@@ -34,5 +34,6 @@ pub mod names;
 mod panic;
 pub mod status;
 pub mod tensor;
+pub mod tier1;
 pub mod tokenizer;
 pub mod version;

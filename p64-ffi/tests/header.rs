@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The sources in the order in which the header presents them.
-const SOURCES: [&str; 12] = [
+const SOURCES: [&str; 13] = [
     "version",
     "status",
     "error",
@@ -17,6 +17,7 @@ const SOURCES: [&str; 12] = [
     "tokenizer",
     "kernel",
     "decoder",
+    "tier1",
 ];
 
 fn crate_dir() -> PathBuf {
