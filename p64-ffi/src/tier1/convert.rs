@@ -1,6 +1,7 @@
 //! Tier 1: from GGUF to P64 and back.
 
 use super::message::Result;
+use super::p64_phase;
 use crate::boundary::{Caller, Status, struct_size};
 use crate::error::p64_error;
 use core::ffi::{c_char, c_void};
@@ -44,18 +45,6 @@ pub struct p64_written {
     pub identical: u32,
     /// Seconds it took.
     pub seconds: f64,
-}
-
-/// What a long operation is doing.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[repr(u32)]
-pub enum p64_phase {
-    /// Reading the source for its digest.
-    P64_PHASE_DIGEST = 0,
-    /// Writing the output.
-    P64_PHASE_WRITE = 1,
-    /// Comparing.
-    P64_PHASE_COMPARE = 2,
 }
 
 /// Is told how far a `p64_phase` has come, in bytes. It must return.

@@ -2,6 +2,7 @@
 
 use super::file::{lend, p64_map_options};
 use super::message::{Failure, Result};
+use super::p64_text_flags;
 use crate::boundary::{Caller, Outcome, Status};
 use crate::container::p64_container;
 use crate::error::p64_error;
@@ -74,19 +75,6 @@ pub struct p64_message {
     pub role: p64_text,
     /// What was said.
     pub content: p64_text,
-}
-
-/// How text is read by `p64_model_encode` and written by `p64_model_decode`. May be combined with `|`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[repr(u32)]
-pub enum p64_text_flags {
-    /// Only the text.
-    P64_TEXT_PLAIN = 0,
-    /// Encoding: puts the beginning of sequence before it, and the end behind it, where the model wants them.
-    P64_TEXT_ADD_SPECIAL = 1,
-    /// Encoding: the texts of special tokens (`<|im_end|>`) stand for them; not for text from strangers. Decoding: special
-    /// tokens are written as their texts.
-    P64_TEXT_SPECIAL = 2,
 }
 
 fn flags(flags: u32) -> Outcome<(bool, bool)> {

@@ -2,6 +2,7 @@
 
 use super::message::{Failure, Result};
 use super::model::{hand_over, p64_model, p64_text};
+use super::p64_stop;
 use crate::boundary::{Caller, Outcome, Status, fail, struct_size};
 use crate::error::p64_error;
 use crate::kernel::p64_activations;
@@ -60,22 +61,6 @@ pub struct p64_generate_options {
     pub stops: *const p64_text,
     /// Texts there.
     pub stops_len: usize,
-}
-
-/// Why a generation ended.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[repr(u32)]
-pub enum p64_stop {
-    /// The model gave a token that ends a generation.
-    P64_STOP_END = 0,
-    /// One of the stop texts appeared.
-    P64_STOP_TEXT = 1,
-    /// As many tokens were generated as were asked for.
-    P64_STOP_LENGTH = 2,
-    /// The context is full.
-    P64_STOP_CONTEXT = 3,
-    /// The callback asked for it.
-    P64_STOP_CANCELLED = 4,
 }
 
 /// What a generation gave and took.
