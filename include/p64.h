@@ -1058,7 +1058,6 @@ typedef uint32_t p64_activations;
 #endif // __STDC_VERSION__ >= 202311L
 #endif // __cplusplus
 
-#if defined(P64_STD)
 /**
  * How text is read by `p64_model_encode` and written by `p64_model_decode`. May be combined with `|`.
  */
@@ -1067,25 +1066,19 @@ enum p64_text_flags
   : uint32_t
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
-#if defined(P64_STD)
     /**
      * Only the text.
      */
     P64_TEXT_PLAIN = 0,
-#endif
-#if defined(P64_STD)
     /**
      * Encoding: puts the beginning of sequence before it, and the end behind it, where the model wants them.
      */
     P64_TEXT_ADD_SPECIAL = 1,
-#endif
-#if defined(P64_STD)
     /**
      * Encoding: the texts of special tokens (`<|im_end|>`) stand for them; not for text from strangers. Decoding: special
      * tokens are written as their texts.
      */
     P64_TEXT_SPECIAL = 2,
-#endif
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L
@@ -1094,9 +1087,7 @@ typedef enum p64_text_flags p64_text_flags;
 typedef uint32_t p64_text_flags;
 #endif // __STDC_VERSION__ >= 202311L
 #endif // __cplusplus
-#endif
 
-#if defined(P64_STD)
 /**
  * Why a generation ended.
  */
@@ -1105,36 +1096,26 @@ enum p64_stop
   : uint32_t
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
-#if defined(P64_STD)
     /**
      * The model gave a token that ends a generation.
      */
     P64_STOP_END = 0,
-#endif
-#if defined(P64_STD)
     /**
      * One of the stop texts appeared.
      */
     P64_STOP_TEXT = 1,
-#endif
-#if defined(P64_STD)
     /**
      * As many tokens were generated as were asked for.
      */
     P64_STOP_LENGTH = 2,
-#endif
-#if defined(P64_STD)
     /**
      * The context is full.
      */
     P64_STOP_CONTEXT = 3,
-#endif
-#if defined(P64_STD)
     /**
      * The callback asked for it.
      */
     P64_STOP_CANCELLED = 4,
-#endif
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L
@@ -1143,9 +1124,7 @@ typedef enum p64_stop p64_stop;
 typedef uint32_t p64_stop;
 #endif // __STDC_VERSION__ >= 202311L
 #endif // __cplusplus
-#endif
 
-#if defined(P64_STD)
 /**
  * What a long operation is doing.
  */
@@ -1154,24 +1133,18 @@ enum p64_phase
   : uint32_t
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
-#if defined(P64_STD)
     /**
      * Reading the source for its digest.
      */
     P64_PHASE_DIGEST = 0,
-#endif
-#if defined(P64_STD)
     /**
      * Writing the output.
      */
     P64_PHASE_WRITE = 1,
-#endif
-#if defined(P64_STD)
     /**
      * Comparing.
      */
     P64_PHASE_COMPARE = 2,
-#endif
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L
@@ -1180,7 +1153,6 @@ typedef enum p64_phase p64_phase;
 typedef uint32_t p64_phase;
 #endif // __STDC_VERSION__ >= 202311L
 #endif // __cplusplus
-#endif
 
 #if defined(P64_STD)
 /**
