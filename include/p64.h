@@ -43,6 +43,11 @@
 #define P64_NO_TOKEN 4294967295
 
 /**
+ * Shortest buffer that a stream works with, in bytes. Longer ones make fewer reads.
+ */
+#define P64_STREAM_MIN_BUFFER 64
+
+/**
  * How a call ended. The numbers are frozen. Below 300 they are those of the format's checks (docs/errors.md); the
  * values they speak of stand in `p64_error`.
  */
@@ -428,6 +433,10 @@ enum p64_status
      */
     P64_STATUS_TOO_MANY_TENSORS = 205,
     /**
+     * The validation has not come to its end.
+     */
+    P64_STATUS_NOT_VALIDATED = 206,
+    /**
      * The model's architecture is not one this build runs.
      */
     P64_STATUS_UNSUPPORTED_ARCHITECTURE = 220,
@@ -451,6 +460,14 @@ enum p64_status
      * The model uses a feature this build does not run (parameter `found`).
      */
     P64_STATUS_UNSUPPORTED_FEATURE = 225,
+    /**
+     * The read failed, the reader's own code is `found`.
+     */
+    P64_STATUS_READ_FAILED = 230,
+    /**
+     * The bytes read now are not those that were validated.
+     */
+    P64_STATUS_READ_CHANGED = 231,
     /**
      * A pointer that must not be NULL is.
      */
@@ -1662,6 +1679,42 @@ typedef struct p64_decoder {
     uint64_t opaque[128];
 } p64_decoder;
 
+/**
+ * A stream in memory of the caller's: a validation under way, then what the file holds. It refers to the buffer it was
+ * given, to what the options lend and to what the reader's `user` points to, which must outlive it; it owns nothing and
+ * needs no closing. It must not be copied.
+ */
+typedef struct p64_stream {
+    /**
+     * The library's own.
+     */
+    uint64_t opaque[128];
+} p64_stream;
+
+/**
+ * Fills `len` bytes at `buffer` with those of the file from `offset` on; the range lies within the file. Returns 0, or a
+ * number of its own for a failure, which comes back in `p64_error.found` of `P64_STATUS_READ_FAILED`.
+ */
+typedef int32_t (*p64_read)(void *user, uint64_t offset, void *buffer, size_t len);
+
+/**
+ * Bytes at an offset: flash behind a bus, a file, a range of a larger image.
+ */
+typedef struct p64_reader {
+    /**
+     * Reads.
+     */
+    p64_read read;
+    /**
+     * Passed to `read`.
+     */
+    void *user;
+    /**
+     * Bytes of the file.
+     */
+    uint64_t len;
+} p64_reader;
+
 #if defined(P64_STD)
 /**
  * How a file is opened. Zero in every field but `struct_size` means the defaults.
@@ -2429,6 +2482,186 @@ p64_status p64_decoder_position(const struct p64_decoder *decoder, size_t *out, 
  * Threads: one at a time. Errors: `P64_STATUS_NOT_OPEN`. Cost: constant.
  */
 p64_status p64_decoder_truncate(struct p64_decoder *decoder, size_t position, struct p64_error *error);
+
+/**
+ * Begins to validate what a reader gives, through `buffer_len` bytes at `buffer`. Nothing is read yet. `options` may be
+ * NULL.
+ *
+ * Owner: the stream refers to the buffer and to what the options lend (their record of verified tensors and name index work
+ * as for `p64_container_open`); they stay the caller's and nobody else may touch them while the stream is used. Reader and
+ * options themselves are copied. Threads: any, each with a stream of its own. Errors: `P64_STATUS_BUFFER_TOO_SMALL` below
+ * `P64_STREAM_MIN_BUFFER`. Cost: constant.
+ */
+p64_status p64_stream_begin(struct p64_stream *stream,
+                            const struct p64_reader *reader,
+                            void *buffer,
+                            size_t buffer_len,
+                            const struct p64_open_options *options,
+                            struct p64_error *error);
+
+/**
+ * Does the next piece of the validation: at most one buffer is read (one name, where names are longer), so that a watchdog
+ * can be fed and other work done between steps. `done` is set to 1 when the last check has passed, else to 0.
+ *
+ * Threads: one at a time. Errors: those of `p64_container_open`, the same at the same place, and every later step answers
+ * with it too. After `P64_STATUS_READ_FAILED` the next step tries again where this one stopped. Cost: linear in the buffer.
+ */
+p64_status p64_stream_step(struct p64_stream *stream,
+                           int32_t *done,
+                           struct p64_error *error);
+
+/**
+ * `p64_stream_begin`, and every step.
+ *
+ * Owner, Threads: as `p64_stream_begin`. Errors: those of `p64_container_open`, the same at the same place;
+ * `P64_STATUS_READ_FAILED`. After an error the stream counts as not opened. Cost: linear in the file.
+ */
+p64_status p64_stream_open(struct p64_stream *stream,
+                           const struct p64_reader *reader,
+                           void *buffer,
+                           size_t buffer_len,
+                           const struct p64_open_options *options,
+                           struct p64_error *error);
+
+/**
+ * What the file as a whole is.
+ *
+ * Threads: one at a time. Errors: `P64_STATUS_NOT_VALIDATED` before the last step, `P64_STATUS_READ_FAILED`. Cost: one pass
+ * over the tensor table.
+ */
+p64_status p64_stream_info(struct p64_stream *stream,
+                           struct p64_info *out,
+                           struct p64_error *error);
+
+/**
+ * The hyperparameters.
+ *
+ * Threads: one at a time. Errors: `P64_STATUS_NOT_VALIDATED` before the last step. Cost: constant.
+ */
+p64_status p64_stream_hparams(struct p64_stream *stream, struct p64_hparams *out, struct p64_error *error);
+
+/**
+ * The tensor at a place in the table. Its `name` is NULL: `p64_stream_name` reads it.
+ *
+ * Threads: one at a time. Errors: `P64_STATUS_NO_SUCH_TENSOR`, `P64_STATUS_NOT_VALIDATED`, `P64_STATUS_READ_FAILED`. Cost:
+ * one read.
+ */
+p64_status p64_stream_tensor(struct p64_stream *stream,
+                             uint32_t index,
+                             struct p64_tensor *out,
+                             struct p64_error *error);
+
+/**
+ * The name of a tensor: UTF-8 in the front of `buffer`, its bytes in `len`. No NUL is written.
+ *
+ * Owner: the caller's buffer. Threads: one at a time. Errors: `P64_STATUS_BUFFER_TOO_SMALL` with the length of the name;
+ * as `p64_stream_tensor`. Cost: linear in the name.
+ */
+p64_status p64_stream_name(struct p64_stream *stream,
+                           uint32_t index,
+                           char *buffer,
+                           size_t buffer_len,
+                           size_t *len,
+                           struct p64_error *error);
+
+/**
+ * The tensor of a name. Its `name` in `out` is NULL.
+ *
+ * Threads: one at a time. Errors: `P64_STATUS_NOT_FOUND`, `P64_STATUS_NOT_VALIDATED`, `P64_STATUS_READ_FAILED`. Cost:
+ * `O(log n)` with a name index, else a pass over the names.
+ */
+p64_status p64_stream_find(struct p64_stream *stream,
+                           const char *name,
+                           size_t name_len,
+                           struct p64_tensor *out,
+                           struct p64_error *error);
+
+/**
+ * The first tensor of a role in a layer; `layer` is `n_layer` for roles that belong to none. Its `name` in `out` is NULL.
+ *
+ * Threads: one at a time. Errors: `P64_STATUS_NOT_FOUND`; `P64_STATUS_BAD_ARGUMENT` for a role above 65535;
+ * `P64_STATUS_NOT_VALIDATED`, `P64_STATUS_READ_FAILED`. Cost: `O(log n)` reads and the layer's part of the table in
+ * layer-major files, else a pass over the table.
+ */
+p64_status p64_stream_find_role(struct p64_stream *stream,
+                                uint32_t role,
+                                uint32_t layer,
+                                struct p64_tensor *out,
+                                struct p64_error *error);
+
+/**
+ * A layer as the unit to load. `layer == n_layer` is the group of tensors that belong to no layer.
+ *
+ * Threads: one at a time. Errors: `P64_STATUS_NOT_FOUND` past that; `P64_STATUS_NOT_VALIDATED`, `P64_STATUS_READ_FAILED`.
+ * Cost: one read with a layer schedule, else a pass over the table.
+ */
+p64_status p64_stream_layer(struct p64_stream *stream,
+                            uint32_t layer,
+                            struct p64_layer *out,
+                            struct p64_error *error);
+
+/**
+ * The coordinates of a layer. `layer == n_layer` is the record of the tensors that belong to none.
+ *
+ * Threads: one at a time. Errors: as `p64_stream_layer`. Cost: one read.
+ */
+p64_status p64_stream_manifold(struct p64_stream *stream,
+                               uint32_t layer,
+                               struct p64_manifold *out,
+                               struct p64_error *error);
+
+/**
+ * Verifies the checksum of a tensor by reading all of it, whatever was verified before.
+ *
+ * Threads: one at a time. Errors: `P64_STATUS_TENSOR_CHECKSUM`; as `p64_stream_tensor`. Cost: linear in the tensor.
+ */
+p64_status p64_stream_verify(struct p64_stream *stream, uint32_t index, struct p64_error *error);
+
+/**
+ * Reads `len` bytes of a tensor from `offset` on, counted from the tensor's beginning. Under `P64_INTEGRITY_LAZY` the whole
+ * tensor is verified first: each time, unless the options lent a record of verified tensors. After an error the buffer's
+ * content means nothing.
+ *
+ * Owner: the caller's buffer. Threads: one at a time. Errors: `P64_STATUS_LENGTH_MISMATCH` past the tensor's end;
+ * `P64_STATUS_TENSOR_CHECKSUM`; as `p64_stream_tensor`. Cost: linear in what is read.
+ */
+p64_status p64_stream_read(struct p64_stream *stream,
+                           uint32_t index,
+                           uint64_t offset,
+                           void *buffer,
+                           size_t len,
+                           struct p64_error *error);
+
+/**
+ * The string of a token, as the vocabulary spells it: UTF-8 in the front of `buffer`, its bytes in `len`. No NUL is
+ * written.
+ *
+ * Owner: the caller's buffer. Threads: one at a time. Errors: `P64_STATUS_NOT_FOUND` past the vocabulary or without one,
+ * `P64_STATUS_BUFFER_TOO_SMALL` with the length of the string; `P64_STATUS_NOT_VALIDATED`, `P64_STATUS_READ_FAILED`. Cost:
+ * linear in the id.
+ */
+p64_status p64_stream_token(struct p64_stream *stream,
+                            uint32_t id,
+                            char *buffer,
+                            size_t buffer_len,
+                            size_t *len,
+                            struct p64_error *error);
+
+/**
+ * The two strings of a merge pair, as `p64_stream_token` gives one.
+ *
+ * Owner: the caller's buffers, which must not overlap. Threads: one at a time. Errors: as `p64_stream_token`, and
+ * `P64_STATUS_BAD_ARGUMENT` for buffers that overlap. Cost: linear in the index.
+ */
+p64_status p64_stream_merge(struct p64_stream *stream,
+                            uint32_t index,
+                            char *left,
+                            size_t left_capacity,
+                            size_t *left_len,
+                            char *right,
+                            size_t right_capacity,
+                            size_t *right_len,
+                            struct p64_error *error);
 
 #if defined(P64_STD)
 /**

@@ -4,6 +4,7 @@
 //! A body returns when the input is handled well, whether accepted or refused, and panics when a promise is broken.
 
 pub mod container_slice;
+pub mod container_stream;
 pub mod convert_and_back;
 pub mod gguf_reader;
 pub mod metadata;
@@ -15,6 +16,7 @@ pub type Target = (&'static str, fn(&[u8]));
 /// Every target.
 pub const TARGETS: &[Target] = &[
     ("container_slice", container_slice::run),
+    ("container_stream", container_stream::run),
     ("convert_and_back", convert_and_back::run),
     ("gguf_reader", gguf_reader::run),
     ("metadata", metadata::run),

@@ -159,6 +159,7 @@ fn kind(kind: p64_core::Kind) -> &'static str {
         p64_core::Kind::Malformed => "malformed",
         p64_core::Kind::Limit => "limit",
         p64_core::Kind::Unsupported => "unsupported",
+        p64_core::Kind::Environment => "io",
         _ => "usage",
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! The numbers of [`Code`] are frozen (the C ABI maps by them) in ranges: 1.. header, 30.. sections, 60.. tensor entries,
 //! 90.. blobs, 110.. order, schedule, manifold, 130.. tokenizer, 150.. metadata, 170.. checksums, 200.. the caller's
-//! mistakes, 220.. models this build cannot run.
+//! mistakes, 220.. models this build cannot run, 230.. where the bytes come from.
 #![forbid(unsafe_code)]
 
 use core::fmt;
@@ -10,7 +10,7 @@ use core::fmt;
 /// Result of core's functions.
 pub type Result<T> = core::result::Result<T, Error>;
 
-/// The four kinds that stay apart.
+/// The kinds that stay apart.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Kind {
@@ -22,6 +22,8 @@ pub enum Kind {
     Caller,
     /// The model is well-formed, but this build cannot run it.
     Unsupported,
+    /// Where the bytes come from failed, not the bytes.
+    Environment,
 }
 
 /// A section of the file.
@@ -332,6 +334,7 @@ codes! {
     ContextFull = 203, "context-full", Caller, "", "position {f} is past the context of {e} positions";
     TokenRange = 204, "token-range", Caller, "", "token id {f} is not below the vocabulary's {e}";
     TooManyTensors = 205, "too-many-tensors", Caller, "", "{f} tensors need an index of that many slots, {e} were given";
+    NotValidated = 206, "not-validated", Caller, "", "the validation has not come to its end";
 
     // Models this build cannot run
     UnsupportedArchitecture = 220, "unsupported-architecture", Unsupported, "", "the model's architecture is not one this build runs";
@@ -340,6 +343,10 @@ codes! {
     MissingKey = 223, "missing-key", Unsupported, "", "a metadata key that the architecture needs is missing (parameter {f})";
     WrongShape = 224, "wrong-shape", Unsupported, "", "the tensor has {f} where the architecture needs {e}";
     UnsupportedFeature = 225, "unsupported-feature", Unsupported, "", "the model uses a feature this build does not run (parameter {f})";
+
+    // Where the bytes come from
+    ReadFailed = 230, "read-failed", Environment, "", "the read failed, the reader's own code is {f}";
+    ReadChanged = 231, "read-changed", Environment, "", "the bytes read now are not those that were validated";
 }
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
 //! FNV-1a 64, the hash by which a tensor remembers the name it had in its source (spec §7).
 #![forbid(unsafe_code)]
 
-const OFFSET_BASIS: u64 = 0xcbf2_9ce4_8422_2325;
+/// The hash of nothing.
+pub(crate) const OFFSET_BASIS: u64 = 0xcbf2_9ce4_8422_2325;
 const PRIME: u64 = 0x0000_0100_0000_01b3;
 /// The safetensors profile clears the top four bits.
 const SAFETENSORS_MASK: u64 = 0x0fff_ffff_ffff_ffff;
@@ -9,8 +10,12 @@ const SAFETENSORS_MASK: u64 = 0x0fff_ffff_ffff_ffff;
 /// FNV-1a 64 of `name`: the convention of the GGUF producer profile.
 #[must_use]
 pub const fn fnv1a64(name: &[u8]) -> u64 {
-    let mut hash = OFFSET_BASIS;
-    let mut rest = name;
+    fnv1a64_continue(OFFSET_BASIS, name)
+}
+
+/// [`fnv1a64`] of what `hash` is the hash of, followed by `bytes`.
+pub(crate) const fn fnv1a64_continue(mut hash: u64, bytes: &[u8]) -> u64 {
+    let mut rest = bytes;
     while let [byte, tail @ ..] = rest {
         hash = (hash ^ *byte as u64).wrapping_mul(PRIME);
         rest = tail;

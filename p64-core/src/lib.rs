@@ -10,6 +10,8 @@
 //!       -> forward(..)     on the caller's scratch and KV cache -> logits
 //! ```
 //!
+//! Where a file cannot be mapped, [`stream`] validates it and hands out its parts through reads of a few bytes.
+//!
 //! The caller owns every buffer; each consumer of one has a function beside it that says how long it must be.
 #![no_std]
 #![warn(missing_docs)]
@@ -30,6 +32,7 @@ pub mod limits;
 pub mod metadata;
 pub mod num;
 pub mod quant;
+pub mod stream;
 pub mod tokenizer;
 pub mod validate;
 

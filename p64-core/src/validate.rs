@@ -30,17 +30,17 @@
     )
 )]
 
-mod blobs;
-mod checksums;
-mod entries;
-mod header;
-mod hparams;
-mod manifold;
-mod names;
-mod order;
+pub(crate) mod blobs;
+pub(crate) mod checksums;
+pub(crate) mod entries;
+pub(crate) mod header;
+pub(crate) mod hparams;
+pub(crate) mod manifold;
+pub(crate) mod names;
+pub(crate) mod order;
 mod policy;
-mod schedule;
-mod sections;
+pub(crate) mod schedule;
+pub(crate) mod sections;
 
 pub(crate) use checksums::check_blob;
 pub(crate) use names::{name_at, name_hash};
@@ -122,15 +122,16 @@ pub(crate) fn validate<'a>(
     on_warning: &mut dyn FnMut(Error),
 ) -> Result<Parts<'a>> {
     let mut report = Report::new(options.policy, on_warning);
-    let header = header::check(file, &mut report)?;
+    let len = num::wide(file.len());
+    let header = header::check(file, len, &mut report)?;
     let sections = sections::check(file, header, &mut report)?;
 
     let checksums = records::<U32>(file, sections.checksums)?;
     checksums::check_metadata(file, &sections, checksums, options.checksum)?;
 
-    let hparams = hparams::check(file, header, &sections, &mut report)?;
+    let hparams = hparams::check(sections.hparams.of(file).unwrap_or_default(), len, header, &sections, &mut report)?;
     let manifold = records::<RawManifold>(file, sections.manifold)?;
-    manifold::check(manifold, &sections, &mut report)?;
+    manifold::check(manifold, sections.manifold.start(), &mut report)?;
 
     let entries = records::<RawTensorEntry>(file, sections.tensors)?;
     entries::check(entries, header, hparams, &sections, &mut report)?;
@@ -164,7 +165,7 @@ where
 }
 
 /// Offset and value of the first byte that is not zero.
-fn first_nonzero(bytes: &[u8], offset: u64) -> Option<(u64, u64)> {
+pub(crate) fn first_nonzero(bytes: &[u8], offset: u64) -> Option<(u64, u64)> {
     // Whole words first: gaps and tails can be long, and this runs over all of them.
     let (words, rest) = bytes.as_chunks::<16>();
     let clean = words.iter().take_while(|word| u128::from_le_bytes(**word) == 0).count();

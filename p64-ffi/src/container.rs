@@ -7,7 +7,9 @@ use crate::status;
 use core::ffi::c_void;
 use core::sync::atomic::AtomicU8;
 use p64_core::crc32c::Checksum;
-use p64_core::validate::{Integrity, NameSlot, OpenOptions, Policy, Storage};
+use p64_core::layout::header::RawHeader;
+use p64_core::layout::hparams::RawHParams;
+use p64_core::validate::{Integrity, NameSlot, OpenOptions, Policy, Sections, Storage};
 use p64_core::{Container, Error};
 
 /// How deviations that real writers are known for are taken.
@@ -163,20 +165,12 @@ pub unsafe extern "C" fn p64_container_open(
         let storage = c.get_mut(container)?;
         storage.opaque[0] = 0;
         let file = c.slice(data.cast::<u8>(), len)?;
-        let opened = if options.is_null() {
-            Container::open_with(file, &defaults(), Storage::default(), &mut |_| ())?
-        } else {
-            let options = c.get(options)?;
-            let (core, storage) = (read_options(c, options)?, lent_storage(c, options, file)?);
-            Container::open_with(file, &core, storage, &mut |warning| options.warn(warning))?
-        };
+        let options = if options.is_null() { &p64_open_options::DEFAULT } else { c.get(options)? };
+        let (core, lent) = (read_options(c, options)?, lent_storage(c, options, file)?);
+        let opened = Container::open_with(file, &core, lent, &mut |warning| options.warn(warning))?;
         Caller::store(storage, opened);
         Ok(())
     })
-}
-
-fn defaults() -> OpenOptions {
-    OpenOptions { policy: Policy::Compatible, integrity: Integrity::Full, checksum: default_checksum() }
 }
 
 /// The processor's instructions where there is an operating system, the smallest table where flash is short.
@@ -187,7 +181,7 @@ fn default_checksum() -> Checksum {
     Checksum::BYTES_64
 }
 
-fn read_options(c: &Caller<'_>, options: &p64_open_options) -> Outcome<OpenOptions> {
+pub(crate) fn read_options(c: &Caller<'_>, options: &p64_open_options) -> Outcome<OpenOptions> {
     struct_size::<p64_open_options>(options.struct_size)?;
     let (policy, integrity) = (p64_policy::read(options.policy)?, p64_integrity::read(options.integrity)?);
     if options.reserved != 0 {
@@ -197,17 +191,33 @@ fn read_options(c: &Caller<'_>, options: &p64_open_options) -> Outcome<OpenOptio
     Ok(OpenOptions { policy, integrity, checksum })
 }
 
-fn lent_storage<'c>(c: &Caller<'c>, options: &p64_open_options, file: &[u8]) -> Outcome<Storage<'c>> {
+pub(crate) fn lent_storage<'c>(c: &Caller<'c>, options: &p64_open_options, file: &[u8]) -> Outcome<Storage<'c>> {
     apart(file, (options.names, options.names_len))?;
     apart(file, (options.verified, options.verified_len))?;
     let names = c.slice_mut(options.names.cast::<NameSlot>(), options.names_len)?;
     names.fill(NameSlot::default());
+    apart(names, (options.verified, options.verified_len))?;
     let verified = c.slice_mut(options.verified.cast::<AtomicU8>(), options.verified_len)?;
     Ok(Storage { names, verified })
 }
 
 impl p64_open_options {
-    fn warn(&self, warning: Error) {
+    /// What NULL stands for.
+    pub(crate) const DEFAULT: Self = Self {
+        struct_size: size_of::<Self>() as u32,
+        policy: p64_policy::P64_POLICY_COMPATIBLE as u32,
+        integrity: p64_integrity::P64_INTEGRITY_FULL as u32,
+        reserved: 0,
+        crc32c: core::ptr::null(),
+        names: core::ptr::null_mut(),
+        names_len: 0,
+        verified: core::ptr::null_mut(),
+        verified_len: 0,
+        warning: None,
+        warning_user: core::ptr::null_mut(),
+    };
+
+    pub(crate) fn warn(&self, warning: Error) {
         if let Some(tell) = self.warning {
             let warning = p64_error::from(warning);
             // SAFETY: by p64.h the function takes this pointer and an error that it may read until it returns.
@@ -246,6 +256,33 @@ pub struct p64_info {
     pub padding_bytes: u64,
 }
 
+impl p64_info {
+    pub(crate) fn new(
+        header: &RawHeader,
+        sections: &Sections,
+        n_layer: u32,
+        file_len: u64,
+        tensor_bytes: u64,
+        has_schedule: bool,
+        has_tokenizer: bool,
+    ) -> Self {
+        Self {
+            version: u32::from(header.version.get()),
+            flags: u32::from(header.flags.get()),
+            page_size: header.page_size.get(),
+            n_layer,
+            tensor_count: header.tensor_count.get(),
+            has_schedule: u32::from(has_schedule),
+            has_tokenizer: u32::from(has_tokenizer),
+            reserved: 0,
+            file_len,
+            blob_floor: sections.blob_floor,
+            tensor_bytes,
+            padding_bytes: file_len.saturating_sub(sections.checksums.end()).saturating_sub(tensor_bytes),
+        }
+    }
+}
+
 /// What the file as a whole is.
 ///
 /// Threads: any. Errors: `P64_STATUS_NOT_OPEN`. Cost: one pass over the tensor table.
@@ -259,22 +296,16 @@ pub unsafe extern "C" fn p64_container_info(
     let caller = unsafe { Caller::new(error) };
     caller.run(|c| {
         let (container, out) = (c.container(container)?, c.out(out)?);
-        let (header, sections) = (container.header(), container.sections());
         let tensor_bytes = container.tensors().fold(0u64, |sum, info| sum.saturating_add(info.extent().len()));
-        out.set(p64_info {
-            version: u32::from(header.version.get()),
-            flags: u32::from(header.flags.get()),
-            page_size: header.page_size.get(),
-            n_layer: container.n_layer(),
-            tensor_count: container.tensor_count(),
-            has_schedule: u32::from(container.has_schedule()),
-            has_tokenizer: u32::from(container.tokenizer().is_some()),
-            reserved: 0,
-            file_len: container.file_len(),
-            blob_floor: sections.blob_floor,
+        out.set(p64_info::new(
+            container.header(),
+            container.sections(),
+            container.n_layer(),
+            container.file_len(),
             tensor_bytes,
-            padding_bytes: container.file_len().saturating_sub(sections.checksums.end()).saturating_sub(tensor_bytes),
-        });
+            container.has_schedule(),
+            container.tokenizer().is_some(),
+        ));
         Ok(())
     })
 }
@@ -314,21 +345,9 @@ pub struct p64_hparams {
     pub arch_flags: u32,
 }
 
-/// The hyperparameters.
-///
-/// Threads: any. Errors: `P64_STATUS_NOT_OPEN`. Cost: constant.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn p64_container_hparams(
-    container: *const p64_container,
-    out: *mut p64_hparams,
-    error: *mut p64_error,
-) -> Status {
-    // SAFETY: the caller keeps the rules of p64.h.
-    let caller = unsafe { Caller::new(error) };
-    caller.run(|c| {
-        let (container, out) = (c.container(container)?, c.out(out)?);
-        let record = container.hparams();
-        out.set(p64_hparams {
+impl From<&RawHParams> for p64_hparams {
+    fn from(record: &RawHParams) -> Self {
+        Self {
             n_layer: record.n_layer.get(),
             n_embd: record.n_embd.get(),
             n_head: record.n_head.get(),
@@ -343,7 +362,24 @@ pub unsafe extern "C" fn p64_container_hparams(
             logit_softcap: record.logit_softcap.get(),
             architecture: record.architecture.get(),
             arch_flags: record.arch_flags.get(),
-        });
+        }
+    }
+}
+
+/// The hyperparameters.
+///
+/// Threads: any. Errors: `P64_STATUS_NOT_OPEN`. Cost: constant.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn p64_container_hparams(
+    container: *const p64_container,
+    out: *mut p64_hparams,
+    error: *mut p64_error,
+) -> Status {
+    // SAFETY: the caller keeps the rules of p64.h.
+    let caller = unsafe { Caller::new(error) };
+    caller.run(|c| {
+        let (container, out) = (c.container(container)?, c.out(out)?);
+        out.set(container.hparams().into());
         Ok(())
     })
 }

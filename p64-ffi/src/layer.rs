@@ -4,6 +4,7 @@ use crate::boundary::{Caller, Outcome, Status, fail};
 use crate::container::p64_container;
 use crate::error::p64_error;
 use crate::status;
+use p64_core::container::LayerUnit;
 use p64_core::layout::manifold::RawManifold;
 
 /// One layer's tensors, and the range of the file that holds them all.
@@ -24,6 +25,19 @@ pub struct p64_layer {
     pub end: u64,
 }
 
+impl From<LayerUnit> for p64_layer {
+    fn from(unit: LayerUnit) -> Self {
+        Self {
+            layer: unit.layer,
+            tensor_count: unit.tensor_count,
+            roles_mask: u32::from(unit.roles_mask),
+            reserved: 0,
+            begin: unit.extent.start(),
+            end: unit.extent.end(),
+        }
+    }
+}
+
 /// A layer as the unit to map or to upload. `layer == n_layer` is the group of tensors that belong to no layer.
 ///
 /// Threads: any. Errors: `P64_STATUS_NOT_FOUND` past that. Cost: constant with a layer schedule, else one pass over the
@@ -40,14 +54,7 @@ pub unsafe extern "C" fn p64_container_layer(
     caller.run(|c| {
         let (container, out) = (c.container(container)?, c.out(out)?);
         let unit = container.layer(layer).ok_or(p64_error::of(status::P64_STATUS_NOT_FOUND))?;
-        out.set(p64_layer {
-            layer,
-            tensor_count: unit.tensor_count,
-            roles_mask: u32::from(unit.roles_mask),
-            reserved: 0,
-            begin: unit.extent.start(),
-            end: unit.extent.end(),
-        });
+        out.set(unit.into());
         Ok(())
     })
 }

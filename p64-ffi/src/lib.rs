@@ -1,7 +1,8 @@
 //! The C ABI, `include/p64.h`.
 //!
 //! ```text
-//! tier 0   container tensor layer metadata tokenizer names kernel decoder crc    no heap, no operating system
+//! tier 0   container tensor layer metadata tokenizer names kernel decoder
+//!          stream crc                      no heap, no operating system
 //! tier 1   files, sessions, conversion (feature `std`, `P64_STD` in the header)
 //! border   boundary (pointers and panics become statuses)   status   error   version
 //! ```
@@ -33,6 +34,7 @@ pub mod names;
 #[cfg(all(feature = "firmware", not(feature = "std")))]
 mod panic;
 pub mod status;
+pub mod stream;
 pub mod tensor;
 pub mod tier1;
 pub mod tokenizer;

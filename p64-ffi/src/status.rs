@@ -197,6 +197,8 @@ pub enum p64_status {
     P64_STATUS_TOKEN_RANGE = 204,
     /// `found` tensors need an index of that many slots, `expected` were given.
     P64_STATUS_TOO_MANY_TENSORS = 205,
+    /// The validation has not come to its end.
+    P64_STATUS_NOT_VALIDATED = 206,
     /// The model's architecture is not one this build runs.
     P64_STATUS_UNSUPPORTED_ARCHITECTURE = 220,
     /// Element type `found` is kept but cannot be decoded by this build.
@@ -209,6 +211,10 @@ pub enum p64_status {
     P64_STATUS_WRONG_SHAPE = 224,
     /// The model uses a feature this build does not run (parameter `found`).
     P64_STATUS_UNSUPPORTED_FEATURE = 225,
+    /// The read failed, the reader's own code is `found`.
+    P64_STATUS_READ_FAILED = 230,
+    /// The bytes read now are not those that were validated.
+    P64_STATUS_READ_CHANGED = 231,
     /// A pointer that must not be NULL is.
     P64_STATUS_NULL_POINTER = 300,
     /// A pointer is not aligned as its type asks: `found` modulo `expected` is not zero.

@@ -1,6 +1,6 @@
 //! The binary interface as Rust lays it out, pinned to the numbers that `tests/c/abi.c` pins from the header's side.
 
-use p64::{container, crc, decoder, error, kernel, layer, metadata, names, status, tensor, tokenizer, version};
+use p64::{container, crc, decoder, error, kernel, layer, metadata, names, status, stream, tensor, tokenizer, version};
 
 macro_rules! pin {
     ($($type:ty: $size:literal, $align:literal;)*) => {
@@ -20,6 +20,7 @@ fn sizes_on_every_machine() {
         layer::p64_manifold: 40, 4;
         metadata::p64_metadata: 128, 8;
         decoder::p64_decoder: 1024, 8;
+        stream::p64_stream: 1024, 8;
         status::p64_status: 4, 4;
         names::p64_dtype: 4, 4;
         names::p64_role: 4, 4;
@@ -34,6 +35,7 @@ fn sizes_where_pointers_have_64_bits() {
     pin! {
         crc::p64_crc32c: 16, 8;
         container::p64_open_options: 72, 8;
+        stream::p64_reader: 24, 8;
         tensor::p64_tensor: 88, 8;
         metadata::p64_value: 40, 8;
         tokenizer::p64_strings: 16, 8;
@@ -54,5 +56,5 @@ fn the_c_test_pins_the_same_sizes() {
         assert!(enumeration || c.contains(&format!("SIZE(p64_{name}, {numbers});")), "p64_{name} {numbers}");
         count += 1;
     }
-    assert_eq!(count, 20);
+    assert_eq!(count, 22);
 }

@@ -3,6 +3,7 @@
 //! [`assemble`] writes P64 files straight from the spec's tables, independently of `p64-std`'s writer, so that the two
 //! check each other; [`mutate`] changes files and puts their checksums right again.
 
+pub mod agree;
 pub mod assemble;
 pub mod broken;
 pub mod data;

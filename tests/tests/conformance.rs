@@ -221,11 +221,13 @@ const RANGES: &[(u16, &str)] = &[
     (170, "Checksums"),
     (200, "The caller"),
     (220, "Models this build cannot run"),
+    (230, "Where the bytes come from"),
 ];
 
 #[test]
 fn the_list_of_errors_is_complete() {
-    let [files, models] = ["tests/tests/invalid.rs", "tests/tests/model_errors.rs"].map(|path| (path, read(path)));
+    let [files, models, streams] = ["tests/tests/invalid.rs", "tests/tests/model_errors.rs", "tests/tests/stream.rs"]
+        .map(|path| (path, read(path)));
     let mut text = ERRORS_HEAD.to_owned();
     for (at, (first, title)) in RANGES.iter().enumerate() {
         let end = RANGES.get(at + 1).map_or(u16::MAX, |(next, _)| *next);
@@ -238,6 +240,7 @@ fn the_list_of_errors_is_complete() {
                 Kind::Limit => "limit",
                 Kind::Caller => "caller",
                 Kind::Unsupported => "unsupported",
+                Kind::Environment => "environment",
                 other => panic!("{other:?} has no name here"),
             };
             let shown = if broken::file(code).is_some() {
@@ -245,7 +248,7 @@ fn the_list_of_errors_is_complete() {
                 format!("[{name}](../tests/data/invalid/{name}.p64)")
             } else {
                 let call = format!("Code::{code:?}");
-                let by = [&models, &files].into_iter().find(|(_, source)| source.contains(&call));
+                let by = [&models, &streams, &files].into_iter().find(|(_, source)| source.contains(&call));
                 format!("[a call](../{})", by.unwrap_or_else(|| panic!("nothing provokes {code:?}")).0)
             };
             let clause = if code.clause().is_empty() { "—" } else { code.clause() };

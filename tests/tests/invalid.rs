@@ -106,8 +106,12 @@ fn by_call(code: Code) -> Option<Error> {
     }
 }
 
-/// Codes that other test files provoke: the forward pass and its binding (`tests/model_errors.rs`).
+/// Codes that other test files provoke: the forward pass and its binding (`tests/model_errors.rs`), reading through a
+/// callback (`tests/stream.rs`).
 const ELSEWHERE: &[Code] = &[
+    Code::ReadFailed,
+    Code::ReadChanged,
+    Code::NotValidated,
     Code::ContextFull,
     Code::TokenRange,
     Code::UnsupportedArchitecture,

@@ -7,6 +7,7 @@ use p64_core::crc32c::Checksum;
 use p64_core::forward::{Config, KvCache, Layer, Logits, Model, Options, Scratch, argmax, forward, kv, scratch};
 use p64_core::kernel::Activations;
 use p64_core::quant::ActivationBlock;
+use p64_core::stream::StreamContainer;
 use p64_core::validate::{Integrity, NameSlot, OpenOptions, Policy, Storage};
 use p64_tests::toy;
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -92,6 +93,20 @@ fn open_validate_and_decode_never_allocate() {
             assert_eq!(generate(&file, integrity, activations), ids, "the same every time");
         }
     }
+}
+
+#[test]
+fn validating_through_reads_never_allocates() {
+    let file = toy::model(&toy::metadata()).build();
+    let calls = count(|| {
+        let (mut buffer, mut names) = ([0; 256], [NameSlot::default(); 32]);
+        let storage = Storage { names: &mut names, verified: &mut [] };
+        let opened = StreamContainer::open(&file[..], &mut buffer, storage, &OpenOptions::default(), &mut |_| ());
+        let mut container = opened.expect("valid");
+        let tensor = container.find("token_embd.weight").expect("readable").expect("there");
+        container.verify(&tensor).expect("sound");
+    });
+    assert_eq!(calls, 0);
 }
 
 #[test]

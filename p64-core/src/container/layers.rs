@@ -4,6 +4,7 @@
 use super::{Container, TensorInfo};
 use crate::extent::Extent;
 use crate::layout::role::Role;
+use crate::layout::schedule::RawLayerScheduleEntry;
 use crate::num;
 use crate::validate::{Grouped, Unit, layer_unit};
 
@@ -21,7 +22,17 @@ pub struct LayerUnit {
 }
 
 impl LayerUnit {
-    fn of(layer: u32, unit: Unit) -> Option<Self> {
+    /// What a schedule record says.
+    pub(crate) fn of_record(layer: u32, record: &RawLayerScheduleEntry) -> Option<Self> {
+        Some(Self {
+            layer,
+            extent: Extent::between(u64::from(record.blob_begin.get()), u64::from(record.blob_end.get()))?,
+            tensor_count: u32::from(record.tensor_count.get()),
+            roles_mask: record.roles_mask.get(),
+        })
+    }
+
+    pub(crate) fn of(layer: u32, unit: Unit) -> Option<Self> {
         let extent = Extent::between(unit.begin, unit.end)?;
         Some(Self { layer, extent, tensor_count: unit.count, roles_mask: unit.roles_mask })
     }
@@ -48,13 +59,7 @@ impl<'a> Container<'a> {
             return None;
         }
         if let Some(record) = self.parts.schedule.and_then(|records| records.get(num::index(layer))) {
-            let (begin, end) = (u64::from(record.blob_begin.get()), u64::from(record.blob_end.get()));
-            return Some(LayerUnit {
-                layer,
-                extent: Extent::between(begin, end)?,
-                tensor_count: u32::from(record.tensor_count.get()),
-                roles_mask: record.roles_mask.get(),
-            });
+            return LayerUnit::of_record(layer, record);
         }
         LayerUnit::of(layer, layer_unit(layer, self.parts.entries))
     }

@@ -18,45 +18,92 @@ pub(super) fn check(
     sections: &Sections,
     report: &mut Report<'_>,
 ) -> Result<()> {
-    let len = num::wide(file.len());
-    let page = u64::from(header.page_size.get());
-    let packed = header.flags().contains(Flags::LAYER_PACK);
-    let mut end = sections.checksums.end();
-    let mut group = None;
+    let nonzero = |gap: Extent| super::first_nonzero(gap.of(file).unwrap_or_default(), gap.start());
+    let mut blobs = Blobs::new(header, sections, num::wide(file.len()));
     for (index, entry) in (0u32..).zip(entries) {
+        let gap = blobs.accept(index, entry)?;
+        if let Some(nonzero) = nonzero(gap) {
+            report.deviation(padding(index, nonzero))?;
+        }
+    }
+    if let Some(nonzero) = nonzero(blobs.tail()) {
+        report.deviation(tail_padding(nonzero))?;
+    }
+    blobs.check_length(report)
+}
+
+/// The blobs seen so far.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Blobs {
+    len: u64,
+    page: u64,
+    packed: bool,
+    floor: u64,
+    /// Where the last one ended.
+    end: u64,
+    /// The layer of the last one.
+    group: Option<u32>,
+}
+
+impl Blobs {
+    /// None yet, of a file of `len` bytes.
+    pub(crate) fn new(header: &RawHeader, sections: &Sections, len: u64) -> Self {
+        Self {
+            len,
+            page: u64::from(header.page_size.get()),
+            packed: header.flags().contains(Flags::LAYER_PACK),
+            floor: sections.blob_floor,
+            end: sections.checksums.end(),
+            group: None,
+        }
+    }
+
+    /// Checks where the next one lies, and answers with the gap before it, which must be zero.
+    pub(crate) fn accept(&mut self, index: u32, entry: &RawTensorEntry) -> Result<Extent> {
         let error = |code| Error::new(code, Place::Tensor(index));
         let extent = Extent::new(u64::from(entry.blob_offset.get()), u64::from(entry.blob_size.get()))
-            .ok_or_else(|| error(Code::BlobBounds).values(len, u64::MAX))?;
+            .ok_or_else(|| error(Code::BlobBounds).values(self.len, u64::MAX))?;
         let manifold_idx = entry.manifold_idx.get();
-        let alignment = if packed && group == Some(manifold_idx) { PACK_ALIGN.min(page) } else { page };
+        let within = self.packed && self.group == Some(manifold_idx);
+        let alignment = if within { PACK_ALIGN.min(self.page) } else { self.page };
         if !is_aligned(extent.start(), alignment) {
             return Err(error(Code::BlobAlignment).values(alignment, extent.start()));
         }
-        if extent.start() < sections.blob_floor {
-            return Err(error(Code::BlobFloor).values(sections.blob_floor, extent.start()));
+        if extent.start() < self.floor {
+            return Err(error(Code::BlobFloor).values(self.floor, extent.start()));
         }
-        if extent.start() < end {
-            return Err(error(Code::BlobOrder).values(end, extent.start()));
+        let gap = Extent::between(self.end, extent.start())
+            .ok_or_else(|| error(Code::BlobOrder).values(self.end, extent.start()))?;
+        if extent.end() > self.len {
+            return Err(error(Code::BlobBounds).values(self.len, extent.end()));
         }
-        if extent.end() > len {
-            return Err(error(Code::BlobBounds).values(len, extent.end()));
-        }
-        let gap = Extent::between(end, extent.start()).and_then(|gap| gap.of(file)).unwrap_or_default();
-        if let Some((at, byte)) = super::first_nonzero(gap, end) {
-            report.deviation(error(Code::BlobPadding).at(at).values(0, byte))?;
-        }
-        end = extent.end();
-        group = Some(manifold_idx);
+        self.end = extent.end();
+        self.group = Some(manifold_idx);
+        Ok(gap)
     }
 
-    let place = Place::Section(Section::Blobs);
-    let tail = Extent::between(end, len).and_then(|tail| tail.of(file)).unwrap_or_default();
-    if let Some((at, byte)) = super::first_nonzero(tail, end) {
-        report.deviation(Error::new(Code::TailPadding, place).at(at).values(0, byte))?;
+    /// What lies behind the last one, which must be zero.
+    pub(crate) fn tail(&self) -> Extent {
+        Extent::between(self.end, self.len).unwrap_or_default()
     }
-    if align_up(end, SECTION_ALIGN) != Some(len) {
-        let expected = align_up(end, SECTION_ALIGN).unwrap_or(end);
-        report.deviation(Error::new(Code::FileLength, place).at(end).values(expected, len))?;
+
+    /// The file ends where its content does, rounded up.
+    pub(crate) fn check_length(&self, report: &mut Report<'_>) -> Result<()> {
+        let expected = align_up(self.end, SECTION_ALIGN);
+        if expected == Some(self.len) {
+            return Ok(());
+        }
+        let error = Error::new(Code::FileLength, PLACE).at(self.end);
+        report.deviation(error.values(expected.unwrap_or(self.end), self.len))
     }
-    Ok(())
+}
+
+const PLACE: Place = Place::Section(Section::Blobs);
+
+pub(crate) fn padding(index: u32, (at, byte): (u64, u64)) -> Error {
+    Error::new(Code::BlobPadding, Place::Tensor(index)).at(at).values(0, byte)
+}
+
+pub(crate) fn tail_padding((at, byte): (u64, u64)) -> Error {
+    Error::new(Code::TailPadding, PLACE).at(at).values(0, byte)
 }

@@ -12,7 +12,10 @@ use zerocopy::little_endian::U32;
 pub(super) fn check_metadata(file: &[u8], sections: &Sections, table: &[U32], checksum: Checksum) -> Result<()> {
     let covered = Extent::between(0, sections.checksums.start()).and_then(|extent| extent.of(file)).unwrap_or_default();
     let expected = table.first().map_or(0, |crc| crc.get());
-    let found = checksum.of(covered);
+    compare_metadata(expected, checksum.of(covered), sections)
+}
+
+pub(crate) fn compare_metadata(expected: u32, found: u32, sections: &Sections) -> Result<()> {
     if found == expected {
         return Ok(());
     }
@@ -31,7 +34,10 @@ pub(super) fn check_blobs(file: &[u8], entries: &[RawTensorEntry], table: &[U32]
 /// Compares the CRC-32C of tensor `index`'s bytes with the table.
 pub(crate) fn check_blob(bytes: &[u8], index: u32, table: &[U32], checksum: Checksum) -> Result<()> {
     let expected = table.get(num::index(index).saturating_add(1)).map_or(0, |crc| crc.get());
-    let found = checksum.of(bytes);
+    compare_blob(index, expected, checksum.of(bytes))
+}
+
+pub(crate) fn compare_blob(index: u32, expected: u32, found: u32) -> Result<()> {
     if found == expected {
         return Ok(());
     }

@@ -22,27 +22,45 @@ pub(super) fn check(
     report: &mut Report<'_>,
 ) -> Result<()> {
     let manifold_count = u64::from(hparams.n_layer.get()).saturating_add(1);
-    let mut ternary = false;
-    let mut q4k_soa = false;
+    let mut types = Types::default();
     for (index, entry) in (0u32..).zip(entries) {
         let start = sections.tensors.start().saturating_add(u64::from(index).saturating_mul(num::wide(RECORD)));
         check_one(entry, index, start, manifold_count, report)?;
-        ternary |= entry.dtype() == DType::Ternary;
-        q4k_soa |= entry.dtype() == DType::Q4KSoa;
+        types.add(entry);
     }
-    for (flag, code, content) in
-        [(Flags::TERNARY, Code::FlagTernary, ternary), (Flags::Q4K_SOA, Code::FlagQ4kSoa, q4k_soa)]
-    {
-        let set = header.flags().contains(flag);
-        if set != content {
-            let finding = Error::new(code, Place::Section(Section::Header)).at(6);
-            report.deviation(finding.values(u64::from(content), u64::from(set)))?;
-        }
-    }
-    Ok(())
+    types.check_flags(header, report)
 }
 
-fn check_one(
+/// Which of the types that a flag speaks of were seen.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Types {
+    ternary: bool,
+    q4k_soa: bool,
+}
+
+impl Types {
+    pub(crate) fn add(&mut self, entry: &RawTensorEntry) {
+        self.ternary |= entry.dtype() == DType::Ternary;
+        self.q4k_soa |= entry.dtype() == DType::Q4KSoa;
+    }
+
+    /// The flags against what all entries together hold.
+    pub(crate) fn check_flags(self, header: &RawHeader, report: &mut Report<'_>) -> Result<()> {
+        for (flag, code, content) in
+            [(Flags::TERNARY, Code::FlagTernary, self.ternary), (Flags::Q4K_SOA, Code::FlagQ4kSoa, self.q4k_soa)]
+        {
+            let set = header.flags().contains(flag);
+            if set != content {
+                let finding = Error::new(code, Place::Section(Section::Header)).at(6);
+                report.deviation(finding.values(u64::from(content), u64::from(set)))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Checks the entry that stands at file offset `start`.
+pub(crate) fn check_one(
     entry: &RawTensorEntry,
     index: u32,
     start: u64,

@@ -18,8 +18,8 @@ fn error(code: Code, offset: u64) -> Error {
     Error::new(code, PLACE).at(offset)
 }
 
-pub(super) fn check<'a>(file: &'a [u8], report: &mut Report<'_>) -> Result<&'a RawHeader> {
-    let len = num::wide(file.len());
+/// Checks the header that `file`, a file of `len` bytes or its first 64, begins with.
+pub(crate) fn check<'a>(file: &'a [u8], len: u64, report: &mut Report<'_>) -> Result<&'a RawHeader> {
     let Ok((header, _)) = RawHeader::ref_from_prefix(file) else {
         return Err(error(Code::TooShort, 0).values(num::wide(RECORD), len));
     };

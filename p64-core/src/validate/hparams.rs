@@ -7,20 +7,20 @@ use crate::error::{Code, Error, Place, Result, Section};
 use crate::layout::flags::Flags;
 use crate::layout::header::RawHeader;
 use crate::layout::hparams::RawHParams;
-use crate::num;
 use zerocopy::{FromBytes, IntoBytes};
 
-pub(super) fn check<'a>(
-    file: &'a [u8],
+/// Checks the record `bytes` of a file of `len` bytes.
+pub(crate) fn check<'a>(
+    bytes: &'a [u8],
+    len: u64,
     header: &RawHeader,
     sections: &Sections,
     report: &mut Report<'_>,
 ) -> Result<&'a RawHParams> {
-    let bytes = sections.hparams.of(file).unwrap_or_default();
     let start = sections.hparams.start();
     let error = |code, at: u64| Error::new(code, Place::Section(Section::HParams)).at(start.saturating_add(at));
     let Ok(hparams) = RawHParams::ref_from_bytes(bytes) else {
-        return Err(error(Code::SectionBounds, 0).values(num::wide(file.len()), sections.hparams.end()));
+        return Err(error(Code::SectionBounds, 0).values(len, sections.hparams.end()));
     };
 
     let extension = bytes.get(RawHParams::EXTENSION_AT..56).unwrap_or_default();

@@ -2,17 +2,17 @@
 #![forbid(unsafe_code)]
 
 use super::policy::Report;
-use super::sections::Sections;
 use crate::error::{Code, Error, Place, Result, Section};
 use crate::layout::RECORD;
 use crate::layout::manifold::RawManifold;
 use crate::num;
 use zerocopy::IntoBytes;
 
-pub(super) fn check(records: &[RawManifold], sections: &Sections, report: &mut Report<'_>) -> Result<()> {
+/// Checks `records`, the first of which stands at file offset `start`.
+pub(crate) fn check(records: &[RawManifold], start: u64, report: &mut Report<'_>) -> Result<()> {
     let place = Place::Section(Section::Manifold);
     for (record, index) in records.iter().zip(0u64..) {
-        let start = sections.manifold.start().saturating_add(index.saturating_mul(num::wide(RECORD)));
+        let start = start.saturating_add(index.saturating_mul(num::wide(RECORD)));
         for (value, dimension) in record.values.iter().zip(0u64..) {
             if !value.get().is_finite() {
                 let bits = value.as_bytes().first_chunk().copied().map_or(0, u32::from_le_bytes);

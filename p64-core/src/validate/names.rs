@@ -18,19 +18,12 @@ pub(super) fn check<'a>(
     slots: &'a mut [NameSlot],
     report: &mut Report<'_>,
 ) -> Result<&'a [NameSlot]> {
-    let place = Place::Section(Section::Strings);
     let start = sections.strings.start();
-    match strings.first() {
-        Some(0) => {}
-        first => {
-            let found = first.copied().map_or(0, u64::from);
-            report.deviation(Error::new(Code::StringsHead, place).at(start).values(0, found))?;
-        }
-    }
+    check_head(strings.first().copied(), start, report)?;
     let end = check_each(entries, strings, start, report)?;
     let tail = strings.get(end..).unwrap_or_default();
     if let Some((at, byte)) = super::first_nonzero(tail, start.saturating_add(num::wide(end))) {
-        report.deviation(Error::new(Code::StringsTail, place).at(at).values(0, byte))?;
+        report.deviation(nonzero_tail((at, byte)))?;
     }
 
     let count = num::count(entries.len());
@@ -67,53 +60,107 @@ pub(super) fn check<'a>(
 /// Terminated, UTF-8, of sane length, in the order of the entries, together hardly longer than the table. Answers with
 /// the end of the last name.
 fn check_each(entries: &[RawTensorEntry], strings: &[u8], start: u64, report: &mut Report<'_>) -> Result<usize> {
-    let size = num::wide(strings.len());
-    // Names that share bytes could sum to far more than the table: each entry would cost a scan of its own.
-    let mut budget = strings.len().saturating_add(num::index(MAX_STRING));
-    let mut expected = 1usize;
-    let mut in_order = true;
+    let mut names = Names::new(start, num::wide(strings.len()));
     for (index, entry) in (0u32..).zip(entries) {
-        let offset = num::index(entry.name_offset.get());
-        let wide = num::wide(offset);
-        let error = |code| Error::new(code, Place::Tensor(index)).at(start.saturating_add(wide));
-        let Some(rest) = strings.get(offset..).filter(|rest| !rest.is_empty()) else {
-            return Err(Error::new(Code::NameOffset, Place::Tensor(index)).values(size, wide));
-        };
+        let offset = entry.name_offset.get();
+        let rest = strings.get(num::index(offset)..).unwrap_or_default();
         // Bounded, so that a table of one long string cannot be scanned once per entry.
         let window = rest.get(..=num::index(MAX_STRING)).unwrap_or(rest);
-        let Some(len) = window.iter().position(|&byte| byte == 0) else {
-            return Err(if window.len() == rest.len() {
-                error(Code::NameUnterminated).values(0, wide)
-            } else {
-                error(Code::NameTooLong).values(u64::from(MAX_STRING), num::wide(window.len()))
-            });
-        };
-        let name = rest.get(..len).unwrap_or_default();
-        if core::str::from_utf8(name).is_err() {
-            return Err(error(Code::NameNotUtf8).values(0, wide));
-        }
-        if name.is_empty() {
-            report.deviation(error(Code::NameEmpty))?;
-        }
-        let out_of_order = error(Code::NameOrder).values(num::wide(expected), wide);
-        if offset != expected && in_order {
-            in_order = false;
-            report.deviation(out_of_order)?;
-        }
-        budget = budget.checked_sub(len).ok_or(out_of_order)?;
-        expected = offset.saturating_add(len).saturating_add(1);
+        let len = window.iter().position(|&byte| byte == 0);
+        let utf8 = len.is_none_or(|len| core::str::from_utf8(rest.get(..len).unwrap_or_default()).is_ok());
+        names.accept(index, offset, len.map(num::count), utf8, report)?;
     }
-    // Names in another order leave no single end; what lies behind the last one is then not judged.
-    Ok(if in_order { expected.min(strings.len()) } else { strings.len() })
+    Ok(usize::try_from(names.end()).unwrap_or(usize::MAX))
 }
 
-fn duplicate(first: u32, second: u32) -> Error {
+/// The names seen so far.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Names {
+    /// File offset of the string table.
+    start: u64,
+    size: u64,
+    /// Names that share bytes could sum to far more than the table: each entry would cost a scan of its own.
+    budget: u64,
+    /// Where the next name begins when they follow each other.
+    expected: u64,
+    in_order: bool,
+}
+
+impl Names {
+    /// None yet, of a string table of `size` bytes at file offset `start`.
+    pub(crate) fn new(start: u64, size: u64) -> Self {
+        Self { start, size, budget: size.saturating_add(u64::from(MAX_STRING)), expected: 1, in_order: true }
+    }
+
+    /// Checks the next entry's name: `len` bytes before its NUL, `None` when none stands among the first 65,536 bytes or
+    /// before the table's end.
+    pub(crate) fn accept(
+        &mut self,
+        index: u32,
+        offset: u32,
+        len: Option<u32>,
+        utf8: bool,
+        report: &mut Report<'_>,
+    ) -> Result<()> {
+        let (limit, offset) = (u64::from(MAX_STRING), u64::from(offset));
+        let error = |code| Error::new(code, Place::Tensor(index)).at(self.start.saturating_add(offset));
+        let left = self.size.saturating_sub(offset);
+        if left == 0 {
+            return Err(Error::new(Code::NameOffset, Place::Tensor(index)).values(self.size, offset));
+        }
+        let Some(len) = len.map(u64::from) else {
+            return Err(if left <= limit.saturating_add(1) {
+                error(Code::NameUnterminated).values(0, offset)
+            } else {
+                error(Code::NameTooLong).values(limit, limit.saturating_add(1))
+            });
+        };
+        if !utf8 {
+            return Err(error(Code::NameNotUtf8).values(0, offset));
+        }
+        if len == 0 {
+            report.deviation(error(Code::NameEmpty))?;
+        }
+        let out_of_order = error(Code::NameOrder).values(self.expected, offset);
+        if offset != self.expected && self.in_order {
+            report.deviation(out_of_order)?;
+            self.in_order = false;
+        }
+        self.budget = self.budget.checked_sub(len).ok_or(out_of_order)?;
+        self.expected = offset.saturating_add(len).saturating_add(1);
+        Ok(())
+    }
+
+    /// Where the last name ends, relative to the table. Names in another order leave no single end; what lies behind the
+    /// last one is then not judged.
+    pub(crate) const fn end(&self) -> u64 {
+        if self.in_order && self.expected < self.size { self.expected } else { self.size }
+    }
+}
+
+const PLACE: Place = Place::Section(Section::Strings);
+
+/// The table begins with a NUL, so that a name offset of zero is an empty name.
+pub(crate) fn check_head(first: Option<u8>, start: u64, report: &mut Report<'_>) -> Result<()> {
+    if first == Some(0) {
+        return Ok(());
+    }
+    report.deviation(Error::new(Code::StringsHead, PLACE).at(start).values(0, first.map_or(0, u64::from)))
+}
+
+pub(crate) fn nonzero_tail((at, byte): (u64, u64)) -> Error {
+    Error::new(Code::StringsTail, PLACE).at(at).values(0, byte)
+}
+
+pub(crate) fn duplicate(first: u32, second: u32) -> Error {
     Error::new(Code::NameDuplicate, Place::Tensor(second)).values(u64::from(first), 0)
 }
 
+/// Names whose hashes are kept at once where there is no index.
+pub(crate) const WINDOW: usize = 32;
+
 /// Looks for duplicates without memory: a window of hashes on the stack, one pass over the later names per window.
 fn find_duplicates_in_passes(entries: &[RawTensorEntry], strings: &[u8], report: &mut Report<'_>) -> Result<()> {
-    const WINDOW: usize = 64;
     for (chunk, base) in entries.chunks(WINDOW).zip((0u32..).step_by(WINDOW)) {
         let mut hashes = [0u32; WINDOW];
         for (hash, entry) in hashes.iter_mut().zip(chunk) {
@@ -148,7 +195,10 @@ pub(crate) fn name_at<'a>(entry: &RawTensorEntry, strings: &'a [u8]) -> &'a str 
 
 /// The index's hash: FNV-1a folded to 32 bits.
 pub(crate) fn name_hash(name: &str) -> u32 {
-    let hash = fnv1a64(name.as_bytes());
+    fold_hash(fnv1a64(name.as_bytes()))
+}
+
+pub(crate) fn fold_hash(hash: u64) -> u32 {
     let folded = (hash >> 32) ^ (hash & u64::from(u32::MAX));
     u32::try_from(folded).unwrap_or(0)
 }

@@ -29,20 +29,34 @@ pub(super) fn check(
     if !header.flags().contains(Flags::LAYER_MAJOR) {
         return Ok(());
     }
-    let n_layer = hparams.n_layer.get();
-    let mut last = (0u64, 0u64);
-    for (index, entry) in (0u32..).zip(entries) {
+    let mut order = Order::new(hparams.n_layer.get());
+    (0u32..).zip(entries).try_for_each(|(index, entry)| order.accept(index, entry, report))
+}
+
+/// The entries seen so far: the sort key and source offset of the last.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Order {
+    n_layer: u32,
+    last: (u64, u64),
+}
+
+impl Order {
+    pub(crate) const fn new(n_layer: u32) -> Self {
+        Self { n_layer, last: (0, 0) }
+    }
+
+    pub(crate) fn accept(&mut self, index: u32, entry: &RawTensorEntry, report: &mut Report<'_>) -> Result<()> {
         let error = Error::new(Code::LayerMajorOrder, Place::Tensor(index));
-        let key = sort_key(entry.role(), entry.manifold_idx.get(), n_layer);
-        if key < last.0 {
-            return Err(error.values(last.0, key));
+        let key = sort_key(entry.role(), entry.manifold_idx.get(), self.n_layer);
+        if key < self.last.0 {
+            return Err(error.values(self.last.0, key));
         }
         // Unknown roles are stable by source offset; only their order among themselves is the source's business.
         let source = if matches!(entry.role(), Role::Unknown(_)) { entry.source_offset.get() } else { 0 };
-        if key == last.0 && source < last.1 {
-            report.deviation(error.values(last.1, source))?;
+        if key == self.last.0 && source < self.last.1 {
+            report.deviation(error.values(self.last.1, source))?;
         }
-        last = (key, source);
+        self.last = (key, source);
+        Ok(())
     }
-    Ok(())
 }

@@ -21,15 +21,20 @@ pub(crate) struct Unit {
 /// Sums up the entries that belong to `layer`.
 pub(crate) fn layer_unit(layer: u32, entries: &[RawTensorEntry]) -> Unit {
     let mut unit = Unit::default();
-    for entry in entries.iter().filter(|entry| entry.manifold_idx.get() == layer) {
+    entries.iter().filter(|entry| entry.manifold_idx.get() == layer).for_each(|entry| unit.add(entry));
+    unit
+}
+
+impl Unit {
+    /// Takes in an entry of the layer.
+    pub(crate) fn add(&mut self, entry: &RawTensorEntry) {
         let start = u64::from(entry.blob_offset.get());
         let end = start.saturating_add(u64::from(entry.blob_size.get()));
-        unit.begin = if unit.count == 0 { start } else { unit.begin.min(start) };
-        unit.end = unit.end.max(end);
-        unit.count = unit.count.saturating_add(1);
-        unit.roles_mask |= 1u16.checked_shl(u32::from(entry.role().id())).unwrap_or(0);
+        self.begin = if self.count == 0 { start } else { self.begin.min(start) };
+        self.end = self.end.max(end);
+        self.count = self.count.saturating_add(1);
+        self.roles_mask |= 1u16.checked_shl(u32::from(entry.role().id())).unwrap_or(0);
     }
-    unit
 }
 
 /// A table whose layers never go back, walked once from the first layer to the last.
@@ -71,25 +76,48 @@ pub(super) fn check<'a>(
 ) -> Result<Option<&'a [RawLayerScheduleEntry]>> {
     let result = check_content(records, entries);
     if result.is_err() && records.iter().all(|record| record.as_bytes().iter().all(|&byte| byte == 0)) {
-        let finding = Error::new(Code::ScheduleAllZero, Place::Section(Section::Schedule)).at(extent.start());
-        report.deviation(finding.values(num::wide(records.len()), 0))?;
+        report.deviation(all_zero(extent, num::wide(records.len())))?;
         return Ok(None);
     }
     result?;
     for (layer, record) in (0u32..).zip(records) {
-        let start = extent.start().saturating_add(u64::from(layer).saturating_mul(64)).saturating_add(16);
-        if let Some((at, byte)) = super::first_nonzero(&record.reserved, start) {
-            report.deviation(Error::new(Code::ScheduleReserved, Place::Layer(layer)).at(at).values(0, byte))?;
-        }
+        check_reserved(layer, record, extent, report)?;
     }
     Ok(Some(records))
 }
 
+pub(crate) fn all_zero(extent: Extent, records: u64) -> Error {
+    Error::new(Code::ScheduleAllZero, Place::Section(Section::Schedule)).at(extent.start()).values(records, 0)
+}
+
+pub(crate) fn check_reserved(
+    layer: u32,
+    record: &RawLayerScheduleEntry,
+    extent: Extent,
+    report: &mut Report<'_>,
+) -> Result<()> {
+    let start = extent.start().saturating_add(u64::from(layer).saturating_mul(64)).saturating_add(16);
+    match super::first_nonzero(&record.reserved, start) {
+        Some((at, byte)) => {
+            report.deviation(Error::new(Code::ScheduleReserved, Place::Layer(layer)).at(at).values(0, byte))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Whether a table whose layers are not grouped takes too many steps to check.
+pub(crate) fn check_scattered(records: u64, entries: u64) -> Result<()> {
+    let steps = records.saturating_mul(entries);
+    if steps <= MAX_STEPS {
+        return Ok(());
+    }
+    Err(Error::new(Code::ScheduleScattered, Place::Section(Section::Schedule)).values(MAX_STEPS, steps))
+}
+
 fn check_content(records: &[RawLayerScheduleEntry], entries: &[RawTensorEntry]) -> Result<()> {
     let mut grouped = Grouped::new(entries, num::count(records.len()));
-    let steps = num::wide(records.len()).saturating_mul(num::wide(entries.len()));
-    if grouped.is_none() && steps > MAX_STEPS {
-        return Err(Error::new(Code::ScheduleScattered, Place::Section(Section::Schedule)).values(MAX_STEPS, steps));
+    if grouped.is_none() {
+        check_scattered(num::wide(records.len()), num::wide(entries.len()))?;
     }
     for (layer, record) in (0u32..).zip(records) {
         let unit = grouped.as_mut().map_or_else(|| layer_unit(layer, entries), |grouped| grouped.next(layer));
@@ -98,7 +126,7 @@ fn check_content(records: &[RawLayerScheduleEntry], entries: &[RawTensorEntry]) 
     Ok(())
 }
 
-fn compare(layer: u32, record: &RawLayerScheduleEntry, unit: Unit) -> Result<()> {
+pub(crate) fn compare(layer: u32, record: &RawLayerScheduleEntry, unit: Unit) -> Result<()> {
     let checks = [
         (Code::ScheduleLayer, u64::from(layer), u64::from(record.layer.get())),
         (Code::ScheduleBegin, unit.begin, u64::from(record.blob_begin.get())),

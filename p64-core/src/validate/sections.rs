@@ -14,7 +14,7 @@ use crate::tokenizer::Tokenizer;
 use zerocopy::FromBytes;
 
 /// The extents of all sections, in the order of the file.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Sections {
     /// The hyperparameters, 64 bytes.
     pub hparams: Extent,
@@ -47,14 +47,35 @@ fn place(section: Section, start: u32, count: u64, size: u64, limit: u64) -> Res
     })
 }
 
+/// Where the hyperparameters lie in a file of `len` bytes.
+pub(crate) fn locate_hparams(header: &RawHeader, len: u64) -> Result<Extent> {
+    place(Section::HParams, header.hparams_offset.get(), 1, num::wide(RECORD), len)
+}
+
 pub(super) fn check(file: &[u8], header: &RawHeader, report: &mut Report<'_>) -> Result<Sections> {
     let len = num::wide(file.len());
+    let hparams = locate_hparams(header, len)?;
+    let record = hparams.of(file).and_then(|bytes| RawHParams::ref_from_bytes(bytes).ok());
+    let sections = locate(header, record.map_or(0, |h| h.n_layer.get()), len, report)?;
+    // Every byte before the checksum table that no section covers must be zero.
+    for (section, gap) in sections.gaps() {
+        if let Some(nonzero) = super::first_nonzero(gap.of(file).unwrap_or_default(), gap.start()) {
+            report.deviation(gap_not_zero(section, nonzero))?;
+        }
+    }
+    Ok(sections)
+}
+
+pub(crate) fn gap_not_zero(section: Section, (at, byte): (u64, u64)) -> Error {
+    error(Code::GapNotZero, section).at(at).values(0, byte)
+}
+
+/// Places all sections of a file of `len` bytes by its header and its number of layers, and checks their order.
+pub(crate) fn locate(header: &RawHeader, n_layer: u32, len: u64, report: &mut Report<'_>) -> Result<Sections> {
     let record = num::wide(RECORD);
     let tensor_count = u64::from(header.tensor_count.get());
 
-    let hparams = place(Section::HParams, header.hparams_offset.get(), 1, record, len)?;
-    let n_layer =
-        hparams.of(file).and_then(|bytes| RawHParams::ref_from_bytes(bytes).ok()).map_or(0, |h| h.n_layer.get());
+    let hparams = locate_hparams(header, len)?;
     if n_layer > MAX_LAYERS {
         return Err(error(Code::LayerLimit, Section::HParams).values(u64::from(MAX_LAYERS), u64::from(n_layer)));
     }
@@ -115,8 +136,6 @@ pub(super) fn check(file: &[u8], header: &RawHeader, report: &mut Report<'_>) ->
             report.deviation(finding)?;
         }
     }
-    check_gaps(file, in_order, schedule, report)?;
-
     let floor = align_up(checksums.end(), u64::from(header.page_size.get()));
     let blob_floor = floor.ok_or_else(|| error(Code::SectionBounds, Section::Checksums).values(len, u64::MAX))?;
     Ok(Sections { hparams, schedule, tensors, strings, manifold, tokenizer, checksums, blob_floor })
@@ -127,30 +146,31 @@ fn between(section: Section, start: u32, end: u32) -> Result<Extent> {
     Extent::between(start, end).ok_or_else(|| error(Code::SectionOrder, section).at(start).values(end, start))
 }
 
-/// Every byte before the checksum table that no section covers must be zero.
-fn check_gaps(
-    file: &[u8],
-    in_order: [(Section, Extent); 6],
-    schedule: Option<Extent>,
-    report: &mut Report<'_>,
-) -> Result<()> {
-    let mut all = [(Section::Schedule, Extent::default()); 7];
-    for (slot, section) in all.iter_mut().zip(in_order) {
-        *slot = section;
+impl Sections {
+    /// The ranges before the checksum table that no section covers, each with the section behind it; most are empty.
+    pub(crate) fn gaps(&self) -> [(Section, Extent); 7] {
+        let in_order = [
+            (Section::HParams, self.hparams),
+            (Section::TensorTable, self.tensors),
+            (Section::Strings, self.strings),
+            (Section::Manifold, self.manifold),
+            (Section::Tokenizer, self.tokenizer),
+            (Section::Checksums, self.checksums),
+        ];
+        let key = |extent: &Extent| (extent.start(), extent.end());
+        // The schedule may stand anywhere between the others, which stand in this order.
+        let schedule = self.schedule.unwrap_or_default();
+        let before = in_order.iter().take_while(|(_, extent)| key(extent) < key(&schedule)).count();
+        let mut sections = in_order.into_iter();
+        let mut end = num::wide(RECORD);
+        core::array::from_fn(|at| {
+            let here = if at == before { None } else { sections.next() };
+            let (section, extent) = here.unwrap_or((Section::Schedule, schedule));
+            let gap = Extent::between(end, extent.start()).unwrap_or_default();
+            end = end.max(extent.end());
+            (section, gap)
+        })
     }
-    if let (Some(last), Some(extent)) = (all.last_mut(), schedule) {
-        *last = (Section::Schedule, extent);
-    }
-    all.sort_unstable_by_key(|(_, extent)| (extent.start(), extent.end()));
-    let mut end = num::wide(RECORD);
-    for (section, extent) in all {
-        let gap = Extent::between(end, extent.start()).and_then(|gap| gap.of(file)).unwrap_or_default();
-        if let Some((at, byte)) = super::first_nonzero(gap, end) {
-            report.deviation(error(Code::GapNotZero, section).at(at).values(0, byte))?;
-        }
-        end = end.max(extent.end());
-    }
-    Ok(())
 }
 
 pub(super) fn check_tokenizer<'a>(
@@ -159,13 +179,18 @@ pub(super) fn check_tokenizer<'a>(
     sections: &Sections,
     report: &mut Report<'_>,
 ) -> Result<Option<Tokenizer<'a>>> {
-    let bytes = sections.tokenizer.of(file).unwrap_or_default();
-    let start = sections.tokenizer.start();
-    if bytes.is_empty() {
-        if !header.flags().contains(Flags::RAW_TRANSCODE) {
-            report.deviation(error(Code::TokenizerMissing, Section::Tokenizer).at(start))?;
-        }
+    if sections.tokenizer.is_empty() {
+        check_absent_tokenizer(header, sections, report)?;
         return Ok(None);
     }
-    Tokenizer::check(bytes, start, report).map(Some)
+    let bytes = sections.tokenizer.of(file).unwrap_or_default();
+    Tokenizer::check(bytes, sections.tokenizer.start(), report).map(Some)
+}
+
+/// Only files that are no complete models may lack the section.
+pub(crate) fn check_absent_tokenizer(header: &RawHeader, sections: &Sections, report: &mut Report<'_>) -> Result<()> {
+    if header.flags().contains(Flags::RAW_TRANSCODE) {
+        return Ok(());
+    }
+    report.deviation(error(Code::TokenizerMissing, Section::Tokenizer).at(sections.tokenizer.start()))
 }

@@ -1,0 +1,480 @@
+//! The validation as a machine of small steps. The twin of `validate.rs`: the checks themselves are shared with it, here is
+//! only how the bytes come to them.
+#![forbid(unsafe_code)]
+
+use super::index::{self, Duplicates};
+use super::schedule::Schedule;
+use super::tokenizer::{TokenizerInfo, Walk};
+use super::window::Window;
+use super::{ReadAt, StreamContainer, names};
+use crate::crc32c::Checksum;
+use crate::error::{Code, Error, Place, Result};
+use crate::extent::Extent;
+use crate::layout::flags::Flags;
+use crate::layout::header::RawHeader;
+use crate::layout::hparams::RawHParams;
+use crate::layout::manifold::RawManifold;
+use crate::layout::tensor::RawTensorEntry;
+use crate::num;
+use crate::validate::blobs::{self, Blobs};
+use crate::validate::entries::{self, Types};
+use crate::validate::names::{Names, WINDOW, check_head, duplicate, nonzero_tail};
+use crate::validate::order::Order;
+use crate::validate::{
+    Integrity, MAX_UNINDEXED, NameSlot, OpenOptions, Policy, Report, Sections, Storage, checksums, header, hparams,
+    manifold, sections,
+};
+use core::sync::atomic::AtomicU8;
+use zerocopy::FromZeros;
+use zerocopy::little_endian::U32;
+
+/// Whether a validation goes on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Step {
+    /// There is more to check.
+    More,
+    /// Every check has passed: [`Validator::finish`] gives the container.
+    Done,
+}
+
+/// A validation under way. It borrows the caller's memory and holds a few hundred bytes itself.
+#[derive(Debug)]
+pub struct Validator<'b, R> {
+    window: Window<'b, R>,
+    names: &'b mut [NameSlot],
+    verified: &'b mut [AtomicU8],
+    policy: Policy,
+    integrity: Integrity,
+    checksum: Checksum,
+    facts: Facts,
+    phase: Phase,
+}
+
+/// What the checks so far have proven.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Facts {
+    pub header: RawHeader,
+    pub hparams: RawHParams,
+    pub sections: Sections,
+    pub has_schedule: bool,
+    pub tokenizer: Option<TokenizerInfo>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Phase {
+    Header,
+    Sections,
+    Gaps {
+        index: usize,
+        at: u64,
+    },
+    MetadataChecksum {
+        at: u64,
+        crc: u32,
+    },
+    HParams,
+    Manifold {
+        index: u32,
+    },
+    Entries {
+        index: u32,
+        types: Types,
+    },
+    StringsHead,
+    Names {
+        index: u32,
+        names: Names,
+    },
+    StringsTail {
+        at: u64,
+    },
+    NameIndex,
+    Duplicates(Duplicates),
+    /// The gap before blob `index` is being looked through, then the next one's.
+    Blobs {
+        index: u32,
+        blobs: Blobs,
+        gap: Extent,
+    },
+    Tail {
+        blobs: Blobs,
+        at: u64,
+    },
+    Order {
+        index: u32,
+        order: Order,
+    },
+    Schedule(Schedule),
+    Tokenizer(Walk),
+    BlobChecksum {
+        index: u32,
+        done: u64,
+        crc: u32,
+    },
+    Done,
+    Failed(Error),
+}
+
+impl<'b, R: ReadAt> Validator<'b, R> {
+    /// Begins a validation; nothing is read yet. `buffer` is the window that reads go through. The name index and the
+    /// record of verified blobs in `storage` are as for [`Container::open_with`](crate::Container::open_with).
+    ///
+    /// # Errors
+    /// [`Code::BufferTooSmall`] for a buffer below [`MIN_BUFFER`](super::MIN_BUFFER).
+    pub fn new(reader: R, buffer: &'b mut [u8], storage: Storage<'b>, options: &OpenOptions) -> Result<Self> {
+        let OpenOptions { policy, integrity, checksum } = *options;
+        let facts = Facts {
+            header: RawHeader::new_zeroed(),
+            hparams: RawHParams::new_zeroed(),
+            sections: Sections::default(),
+            has_schedule: false,
+            tokenizer: None,
+        };
+        let Storage { names, verified } = storage;
+        let window = Window::new(reader, buffer)?;
+        Ok(Self { window, names, verified, policy, integrity, checksum, facts, phase: Phase::Header })
+    }
+
+    /// Does the next piece of work. `on_warning` is told the deviations that the policy lets pass, in the order in which a
+    /// slice's validation tells them.
+    ///
+    /// # Errors
+    /// The failed check; every later call answers with it too. After [`Code::ReadFailed`] the next call tries again where
+    /// this one stopped (a deviation may then be told twice).
+    pub fn step(&mut self, on_warning: &mut dyn FnMut(Error)) -> Result<Step> {
+        match self.advance(&mut Report::new(self.policy, on_warning)) {
+            Ok(phase) => {
+                self.phase = phase;
+                Ok(if matches!(phase, Phase::Done) { Step::Done } else { Step::More })
+            }
+            Err(error) => {
+                if error.code != Code::ReadFailed {
+                    self.phase = Phase::Failed(error);
+                }
+                Err(error)
+            }
+        }
+    }
+
+    /// Takes all remaining steps.
+    ///
+    /// # Errors
+    /// As [`Validator::step`].
+    pub fn run(&mut self, on_warning: &mut dyn FnMut(Error)) -> Result<()> {
+        while self.step(on_warning)? == Step::More {}
+        Ok(())
+    }
+
+    /// The container, once a step has answered [`Step::Done`].
+    ///
+    /// # Errors
+    /// [`Code::NotValidated`] before that, the failed check after one; [`Code::BufferTooSmall`] when the record of verified
+    /// blobs has fewer bytes than there are tensors.
+    pub fn finish(self) -> Result<StreamContainer<'b, R>> {
+        match self.phase {
+            Phase::Done => {}
+            Phase::Failed(error) => return Err(error),
+            _ => return Err(Error::new(Code::NotValidated, Place::File)),
+        }
+        let need = num::index(self.facts.header.tensor_count.get());
+        if !self.verified.is_empty() && self.verified.len() < need {
+            return Err(Error::buffer_too_small(need, self.verified.len()));
+        }
+        // Memory that served another file says nothing about this one.
+        self.verified.iter_mut().for_each(|slot| *slot.get_mut() = 0);
+        let names = self.names.get(..need).unwrap_or_default();
+        Ok(StreamContainer::new(self.window, self.facts, names, self.verified, self.integrity, self.checksum))
+    }
+
+    fn advance(&mut self, report: &mut Report<'_>) -> Result<Phase> {
+        let Self { window, facts, .. } = self;
+        let sections = facts.sections;
+        let tensors = facts.header.tensor_count.get();
+        Ok(match self.phase {
+            Phase::Header => {
+                let len = window.len();
+                let bytes = window.ahead(0, len, size_of::<RawHeader>())?;
+                facts.header = *header::check(bytes, len, report)?;
+                Phase::Sections
+            }
+            Phase::Sections => {
+                let len = window.len();
+                let hparams = sections::locate_hparams(&facts.header, len)?;
+                facts.hparams = window.record(hparams.start())?;
+                facts.sections = sections::locate(&facts.header, facts.hparams.n_layer.get(), len, report)?;
+                Phase::gap(&facts.sections, 0)
+            }
+            Phase::Gaps { index, at } => match sections.gaps().get(index) {
+                None => Phase::MetadataChecksum { at: 0, crc: 0 },
+                Some((section, gap)) => {
+                    let (next, found) = window.first_nonzero(at, gap.end())?;
+                    if let Some(found) = found {
+                        report.deviation(sections::gap_not_zero(*section, found))?;
+                    }
+                    if next < gap.end() {
+                        Phase::Gaps { index, at: next }
+                    } else {
+                        Phase::gap(&sections, index.saturating_add(1))
+                    }
+                }
+            },
+            Phase::MetadataChecksum { at, crc } if at < sections.checksums.start() => {
+                let bytes = window.some(at, sections.checksums.start())?;
+                Phase::MetadataChecksum {
+                    at: at.saturating_add(num::wide(bytes.len())),
+                    crc: self.checksum.update(crc, bytes),
+                }
+            }
+            Phase::MetadataChecksum { crc, .. } => {
+                let expected = window.record::<U32>(sections.checksums.start())?.get();
+                checksums::compare_metadata(expected, crc, &sections)?;
+                Phase::HParams
+            }
+            Phase::HParams => {
+                let len = window.len();
+                let bytes: [u8; 64] = window.record(sections.hparams.start())?;
+                facts.hparams = *hparams::check(&bytes, len, &facts.header, &sections, report)?;
+                Phase::Manifold { index: 0 }
+            }
+            Phase::Manifold { index } if index <= facts.hparams.n_layer.get() => {
+                let at = sections.manifold.start().saturating_add(u64::from(index).saturating_mul(64));
+                let record: RawManifold = window.next_record(at, sections.manifold.end())?;
+                manifold::check(core::slice::from_ref(&record), at, report)?;
+                Phase::Manifold { index: index.saturating_add(1) }
+            }
+            Phase::Manifold { .. } => Phase::Entries { index: 0, types: Types::default() },
+            Phase::Entries { index, mut types } if index < tensors => {
+                let entry = facts.next_entry(window, index)?;
+                let manifold_count = u64::from(facts.hparams.n_layer.get()).saturating_add(1);
+                entries::check_one(&entry, index, facts.entry_at(index), manifold_count, report)?;
+                types.add(&entry);
+                Phase::Entries { index: index.saturating_add(1), types }
+            }
+            Phase::Entries { types, .. } => {
+                types.check_flags(&facts.header, report)?;
+                Phase::StringsHead
+            }
+            Phase::StringsHead => {
+                let strings = sections.strings;
+                let first =
+                    if strings.is_empty() { None } else { window.some(strings.start(), strings.end())?.first() };
+                check_head(first.copied(), strings.start(), report)?;
+                Phase::Names { index: 0, names: Names::new(strings.start(), strings.len()) }
+            }
+            Phase::Names { index, mut names } if index < tensors => {
+                let offset = facts.entry(window, index)?.name_offset.get();
+                let at = sections.strings.start().saturating_add(u64::from(offset));
+                let name = names::walk(window, at, sections.strings.end())?;
+                names.accept(index, offset, name.len, name.len.is_none() || name.utf8, report)?;
+                if let Some(slot) = self.names.get_mut(num::index(index)) {
+                    *slot = NameSlot { hash: name.hash, index };
+                }
+                Phase::Names { index: index.saturating_add(1), names }
+            }
+            Phase::Names { names, .. } => {
+                Phase::StringsTail { at: sections.strings.start().saturating_add(names.end()) }
+            }
+            Phase::StringsTail { at } if at < sections.strings.end() => {
+                let (next, found) = window.first_nonzero(at, sections.strings.end())?;
+                if let Some(found) = found {
+                    report.deviation(nonzero_tail(found))?;
+                }
+                Phase::StringsTail { at: next }
+            }
+            Phase::StringsTail { .. } => Phase::NameIndex,
+            Phase::NameIndex => {
+                let have = self.names.len();
+                let too_many = |have| Error::new(Code::TooManyTensors, Place::File).values(have, u64::from(tensors));
+                if have == 0 {
+                    if tensors > MAX_UNINDEXED {
+                        return Err(too_many(0));
+                    }
+                    Phase::Duplicates(Duplicates::PASSES)
+                } else {
+                    let slots = self.names.get_mut(..num::index(tensors)).ok_or(too_many(num::wide(have)))?;
+                    index::sort(slots);
+                    Phase::Duplicates(Duplicates::INDEX)
+                }
+            }
+            Phase::Duplicates(state) => match self.duplicates(state, report)? {
+                Some(state) => Phase::Duplicates(state),
+                None => {
+                    let blobs = Blobs::new(&self.facts.header, &sections, self.window.len());
+                    self.next_blob(0, blobs)?
+                }
+            },
+            Phase::Blobs { index, blobs, gap } => {
+                let (next, found) = window.first_nonzero(gap.start(), gap.end())?;
+                if let Some(found) = found {
+                    report.deviation(blobs::padding(index, found))?;
+                }
+                match Extent::between(next, gap.end()).filter(|gap| !gap.is_empty()) {
+                    Some(gap) => Phase::Blobs { index, blobs, gap },
+                    None => self.next_blob(index.saturating_add(1), blobs)?,
+                }
+            }
+            Phase::Tail { blobs, at } if at < blobs.tail().end() => {
+                let (next, found) = window.first_nonzero(at, blobs.tail().end())?;
+                if let Some(found) = found {
+                    report.deviation(blobs::tail_padding(found))?;
+                }
+                Phase::Tail { blobs, at: next }
+            }
+            Phase::Tail { blobs, .. } => {
+                blobs.check_length(report)?;
+                Phase::Order { index: 0, order: Order::new(facts.hparams.n_layer.get()) }
+            }
+            Phase::Order { index, mut order }
+                if index < tensors && facts.header.flags().contains(Flags::LAYER_MAJOR) =>
+            {
+                order.accept(index, &facts.next_entry(window, index)?, report)?;
+                Phase::Order { index: index.saturating_add(1), order }
+            }
+            Phase::Order { .. } => {
+                Phase::Schedule(if sections.schedule.is_some() { Schedule::START } else { Schedule::Done(false) })
+            }
+            Phase::Schedule(Schedule::Done(holds)) => {
+                facts.has_schedule = holds;
+                if sections.tokenizer.is_empty() {
+                    sections::check_absent_tokenizer(&facts.header, &sections, report)?;
+                    self.first_checksum()
+                } else {
+                    Phase::Tokenizer(Walk::new(sections.tokenizer))
+                }
+            }
+            Phase::Schedule(state) => {
+                Phase::Schedule(state.step(facts, sections.schedule.unwrap_or_default(), window, report)?)
+            }
+            Phase::Tokenizer(walk) => match walk.info() {
+                Some(info) => {
+                    facts.tokenizer = Some(info);
+                    self.first_checksum()
+                }
+                None => Phase::Tokenizer(walk.step(window, report)?),
+            },
+            Phase::BlobChecksum { index, .. } if index >= tensors => Phase::Done,
+            Phase::BlobChecksum { index, done, crc } => {
+                match facts.blob_checksum(window, self.checksum, index, done, crc)? {
+                    Some((done, crc)) => Phase::BlobChecksum { index, done, crc },
+                    None => Phase::BlobChecksum { index: index.saturating_add(1), done: 0, crc: 0 },
+                }
+            }
+            Phase::Done => Phase::Done,
+            Phase::Failed(error) => return Err(error),
+        })
+    }
+
+    fn first_checksum(&self) -> Phase {
+        match self.integrity {
+            Integrity::Full => Phase::BlobChecksum { index: 0, done: 0, crc: 0 },
+            Integrity::Lazy => Phase::Done,
+        }
+    }
+
+    /// Blob `index`, with the gap before it to be looked through; blobs without one are checked at once.
+    fn next_blob(&mut self, index: u32, mut blobs: Blobs) -> Result<Phase> {
+        if index >= self.facts.header.tensor_count.get() {
+            return Ok(Phase::Tail { blobs, at: blobs.tail().start() });
+        }
+        let entry = self.facts.entry(&mut self.window, index)?;
+        let gap = blobs.accept(index, &entry)?;
+        Ok(Phase::Blobs { index, blobs, gap })
+    }
+
+    /// Compares names; `None` when all have been.
+    fn duplicates(&mut self, state: Duplicates, report: &mut Report<'_>) -> Result<Option<Duplicates>> {
+        let Self { window, facts, .. } = self;
+        let tensors = facts.header.tensor_count.get();
+        let end = facts.sections.strings.end();
+        match state {
+            Duplicates::Passes { base, .. } if base >= tensors => Ok(None),
+            Duplicates::Passes { base, index, hashes } if index >= tensors => {
+                let base = base.saturating_add(num::count(WINDOW));
+                Ok(Some(Duplicates::Passes { base, index: base, hashes }))
+            }
+            Duplicates::Passes { base, index, mut hashes } => {
+                let at = facts.name_at(window, index)?;
+                let hash = names::walk(window, at, end)?.hash;
+                for (first, other) in (base..index).zip(hashes) {
+                    if other == hash {
+                        let first_at = facts.name_at(window, first)?;
+                        if names::equal(window, first_at, at, end)? {
+                            report.deviation(duplicate(first, index))?;
+                        }
+                    }
+                }
+                if let Some(slot) = hashes.get_mut(num::index(index.saturating_sub(base))) {
+                    *slot = hash;
+                }
+                Ok(Some(Duplicates::Passes { base, index: index.saturating_add(1), hashes }))
+            }
+            Duplicates::Index { at, .. } if at >= tensors => Ok(None),
+            Duplicates::Index { at, back } => {
+                let next = Duplicates::Index { at: at.saturating_add(1), back: 1 };
+                let slot = |at: u32| self.names.get(num::index(at)).copied().unwrap_or_default();
+                let Some(other) = at.checked_sub(back).map(slot) else { return Ok(Some(next)) };
+                let own = slot(at);
+                if other.hash != own.hash {
+                    return Ok(Some(next));
+                }
+                let [a, b] = [facts.name_at(window, other.index)?, facts.name_at(window, own.index)?];
+                if names::equal(window, a, b, end)? {
+                    report.deviation(duplicate(other.index, own.index))?;
+                    return Ok(Some(next));
+                }
+                Ok(Some(Duplicates::Index { at, back: back.saturating_add(1) }))
+            }
+        }
+    }
+}
+
+impl Phase {
+    /// The gap before the section of that index, or what follows the last one.
+    fn gap(sections: &Sections, index: usize) -> Self {
+        let at = sections.gaps().get(index).map_or(0, |(_, gap)| gap.start());
+        Self::Gaps { index, at }
+    }
+}
+
+impl Facts {
+    /// File offset of an entry.
+    pub(super) fn entry_at(&self, index: u32) -> u64 {
+        self.sections.tensors.start().saturating_add(u64::from(index).saturating_mul(64))
+    }
+
+    /// An entry by itself.
+    pub(super) fn entry<R: ReadAt>(&self, window: &mut Window<'_, R>, index: u32) -> Result<RawTensorEntry> {
+        window.record(self.entry_at(index))
+    }
+
+    /// An entry on a way through the table.
+    pub(super) fn next_entry<R: ReadAt>(&self, window: &mut Window<'_, R>, index: u32) -> Result<RawTensorEntry> {
+        window.next_record(self.entry_at(index), self.sections.tensors.end())
+    }
+
+    /// File offset of a tensor's name.
+    pub(super) fn name_at<R: ReadAt>(&self, window: &mut Window<'_, R>, index: u32) -> Result<u64> {
+        let offset = u64::from(self.entry(window, index)?.name_offset.get());
+        Ok(self.sections.strings.start().saturating_add(offset))
+    }
+
+    /// Takes in the next buffer of a blob, of which `done` bytes have the checksum `crc`; compares at its end (`None`).
+    pub(super) fn blob_checksum<R: ReadAt>(
+        &self,
+        window: &mut Window<'_, R>,
+        checksum: Checksum,
+        index: u32,
+        done: u64,
+        crc: u32,
+    ) -> Result<Option<(u64, u32)>> {
+        let entry = self.entry(window, index)?;
+        let (offset, size) = (u64::from(entry.blob_offset.get()), u64::from(entry.blob_size.get()));
+        if done < size {
+            let bytes = window.some(offset.saturating_add(done), offset.saturating_add(size))?;
+            return Ok(Some((done.saturating_add(num::wide(bytes.len())), checksum.update(crc, bytes))));
+        }
+        let stored = u64::from(index).saturating_add(1).saturating_mul(4);
+        let expected = window.record::<U32>(self.sections.checksums.start().saturating_add(stored))?.get();
+        checksums::compare_blob(index, expected, crc).map(|()| None)
+    }
+}
