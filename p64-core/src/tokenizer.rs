@@ -10,11 +10,28 @@
 //! ```
 //!
 //! Every string is checked once; afterwards the iterators cannot fail. Look-up by id walks the section.
+//!
+//! Text becomes ids and ids become bytes by a [`Vocabulary`], which reads the metadata's keys: the section holds neither
+//! types nor scores. [`encode`] and [`decode`] work on it without allocation, for the two tokenizers that small models
+//! have; what they would not do exactly they refuse.
 #![forbid(unsafe_code)]
 #![cfg_attr(
     not(test),
     deny(clippy::indexing_slicing, clippy::arithmetic_side_effects, clippy::as_conversions, clippy::unwrap_used)
 )]
+
+pub mod alphabet;
+pub mod decode;
+pub mod encode;
+mod lookup;
+mod merge;
+mod pre;
+mod special;
+pub mod unicode;
+mod vocabulary;
+pub mod well_known;
+
+pub use vocabulary::{TokenType, Vocabulary};
 
 use crate::bytes::Cursor;
 use crate::error::{Code, Error, Place, Result, Section};
