@@ -5,6 +5,8 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
+scripts/setup_firmware.sh
+
 out=target/firmware
 mkdir -p "$out"
 m4=thumbv7em-none-eabihf
@@ -40,7 +42,7 @@ cargo build --quiet --release -p p64-cli --bin p64
 p64="$(realpath "${CARGO_TARGET_DIR:-target}")/release/p64"
 export P64_MODEL="$PWD/$out/story.p64"
 "$p64" convert --quiet --for firmware tests/data/tiny/tiny-stories-q8_0.gguf "$P64_MODEL"
-ls -l "$P64_MODEL" | awk '{ print $5, "bytes" }'
+echo "$(wc -c <"$P64_MODEL") bytes"
 
 echo "--- sizes: .text + .rodata in bytes; stack in bytes, the 256-byte buffer of the stream in it"
 # Most bytes of code and of stack for each image. A limit is what was measured and some hundred bytes: growth is a decision.
@@ -105,6 +107,17 @@ check_story() { # NAME IMAGE
 echo "--- the story: Rust on a Cortex-M4F"
 cross build --quiet --release --manifest-path examples/firmware/Cargo.toml -p story --bin firmware --target "$m4"
 check_story Rust "$out/$m4/release/firmware"
+
+echo "--- the log: defmt on a Cortex-M4F"
+DEFMT_LOG=info cross build --quiet --release --manifest-path examples/firmware/Cargo.toml -p story --bin log --features defmt --target "$m4"
+cargo build --quiet --release --manifest-path examples/firmware/Cargo.toml -p log-print --target-dir "$out/host"
+timeout 120 qemu-system-arm -M mps2-an386 -cpu cortex-m4 -nographic -semihosting-config enable=on,target=native \
+    -kernel "$out/$m4/release/log" </dev/null >"$out/log.bin" || fail "the logging image ended with $?"
+log=$("$out/host/release/log-print" "$out/$m4/release/log" <"$out/log.bin")
+echo "$log"
+bytes=$(wc -c <"$P64_MODEL")
+grep -q "^info validated $bytes bytes, 40 tensors$" <<<"$log" || fail "the validation is not in the log"
+grep -q "^warn Error { code: BlobBounds, place: Tensor(39)" <<<"$log" || fail "the torn file's error is not in the log"
 
 echo "--- the story: C on a Cortex-M4F"
 cross rustc --quiet -p p64-ffi --no-default-features --features firmware --crate-type staticlib --profile firmware --target "$m4"

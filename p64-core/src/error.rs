@@ -12,6 +12,7 @@ pub type Result<T> = core::result::Result<T, Error>;
 
 /// The kinds that stay apart.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
 pub enum Kind {
     /// The bytes break the format.
@@ -28,6 +29,7 @@ pub enum Kind {
 
 /// A section of the file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the names say it")]
 pub enum Section {
@@ -64,6 +66,7 @@ impl Section {
 
 /// Where it went wrong.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
 pub enum Place {
     /// The file as a whole, or an argument.
@@ -98,6 +101,7 @@ impl fmt::Display for Place {
 
 /// One failed check. `Copy`, without text of its own: `Display` builds the sentence.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
 pub struct Error {
     /// What went wrong.
@@ -180,6 +184,7 @@ macro_rules! codes {
     ($($variant:ident = $number:literal, $slug:literal, $kind:ident, $clause:literal, $text:literal;)*) => {
         /// What went wrong. The number is frozen; the slug names the fixture in `tests/data/invalid`.
         #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+        #[cfg_attr(feature = "defmt", derive(defmt::Format))]
         #[repr(u16)]
         #[non_exhaustive]
         pub enum Code {

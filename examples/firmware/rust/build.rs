@@ -13,5 +13,6 @@ fn main() {
     if env::var("CARGO_CFG_TARGET_OS").as_deref() == Ok("none") {
         println!("cargo:rustc-link-search={}", here.display());
         println!("cargo:rustc-link-arg-bins=-Tlink.x");
+        println!("cargo:rustc-link-arg-bin=log=-Tdefmt.x");
     }
 }

@@ -20,6 +20,7 @@ macro_rules! dtypes {
     ($($(#[$doc:meta])* $variant:ident = $id:literal, $name:literal, $elements:literal / $bytes:literal;)*) => {
         /// An element type code. The number is the one stored in the tensor entry.
         #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+        #[cfg_attr(feature = "defmt", derive(defmt::Format))]
         #[non_exhaustive]
         #[allow(non_camel_case_types, reason = "the names are GGML's own")]
         pub enum DType {

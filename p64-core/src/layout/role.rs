@@ -7,6 +7,7 @@ macro_rules! roles {
     ($($(#[$doc:meta])* $variant:ident = $id:literal, $name:literal, $gguf:literal, $order:literal;)*) => {
         /// A role code. Names are matched exactly, never by substring.
         #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+        #[cfg_attr(feature = "defmt", derive(defmt::Format))]
         #[non_exhaustive]
         pub enum Role {
             $($(#[$doc])* $variant,)*

@@ -21,6 +21,9 @@ pub(super) const NO_JOIN: u32 = u32::MAX;
 const NONE: u32 = u32::MAX;
 
 impl Slot {
+    /// A slot of zeros, for memory that is known at compile time.
+    pub const EMPTY: Self = Self { byte: 0, len: 0, prev: 0, key: 0 };
+
     pub(super) fn new(byte: u8) -> Self {
         Self { byte: u32::from(byte), len: 1, prev: NONE, key: NO_JOIN }
     }

@@ -5,8 +5,9 @@
 fn main() -> Result<(), p64_core::Error> {
     let container = p64_core::Container::open(&story::FLASH.0)?;
     let mut memory = story::Memory::EMPTY;
-    let story = story::tell(&container, &story::PROMPT, &mut memory)?;
+    let story = story::tell(&container, &mut memory)?;
     let ids: Vec<String> = story.ids.iter().map(u32::to_string).collect();
-    println!("ids {}\nlogits {:08x}", ids.join(" "), story.logits);
+    let text = String::from_utf8_lossy(&story.text[..story.text_len]);
+    println!("ids {}\ntext {text}\nlogits {:08x}", ids.join(" "), story.logits);
     Ok(())
 }

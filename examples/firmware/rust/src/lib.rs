@@ -8,15 +8,19 @@ use p64_core::crc32c::Checksum;
 use p64_core::forward::{Config, KvCache, Layer, Logits, Model, Options, Scratch, argmax, forward};
 use p64_core::metadata::Metadata;
 use p64_core::quant::ActivationBlock;
+use p64_core::tokenizer::encode::{self, Slot, encode};
+use p64_core::tokenizer::{Vocabulary, decode};
 use p64_core::{Code, Container, Error, Place, Result};
 
-/// "Once upon a time", begin-of-text first.
-pub const PROMPT: [u32; 5] = [1, 427, 537, 260, 450];
+/// How it begins.
+pub const PROMPT: &str = "Once upon a time";
 /// Tokens told.
 pub const TOKENS: usize = 32;
 
 /// Positions of prompt and story together.
 const CONTEXT: usize = 40;
+/// Most tokens of the prompt: a token has at least a byte, and the model may put one before and one behind.
+const PROMPT_TOKENS: usize = PROMPT.len() + 2;
 const LAYERS: usize = 4;
 const VOCABULARY: usize = 1024;
 /// Two caches, keys and values, of two heads of 32 values.
@@ -40,6 +44,7 @@ pub struct Memory {
     floats: [f32; FLOATS],
     activations: [ActivationBlock; ACTIVATIONS],
     logits: [f32; VOCABULARY],
+    slots: [Slot; PROMPT.len()],
 }
 
 impl Memory {
@@ -49,6 +54,7 @@ impl Memory {
         floats: [0.0; FLOATS],
         activations: [ActivationBlock::ZERO; ACTIVATIONS],
         logits: [0.0; VOCABULARY],
+        slots: [Slot::EMPTY; PROMPT.len()],
     };
 }
 
@@ -56,17 +62,22 @@ impl Memory {
 pub struct Story {
     /// The tokens, each the likeliest.
     pub ids: [u32; TOKENS],
+    /// What they spell, `text_len` bytes of it.
+    pub text: [u8; 8 * TOKENS],
+    /// Bytes of the text.
+    pub text_len: usize,
     /// CRC-32C over the bits of all logits of all those tokens.
     pub logits: u32,
 }
 
-/// Continues `prompt` with the likeliest tokens.
+/// Continues [`PROMPT`] with the likeliest tokens.
 ///
 /// # Errors
 /// The model does not fit `memory`, or is none that can be run.
 #[inline(never)]
-pub fn tell(container: &Container<'_>, prompt: &[u32], memory: &mut Memory) -> Result<Story> {
-    let config = Config::read(&container.metadata()?.unwrap_or(Metadata::EMPTY))?;
+pub fn tell(container: &Container<'_>, memory: &mut Memory) -> Result<Story> {
+    let metadata = container.metadata()?.unwrap_or(Metadata::EMPTY);
+    let config = Config::read(&metadata)?;
     let mut layers = [Layer::bind(container, &config, 0)?; LAYERS];
     for (index, layer) in layers.iter_mut().enumerate() {
         *layer = Layer::bind(container, &config, index)?;
@@ -79,13 +90,17 @@ pub fn tell(container: &Container<'_>, prompt: &[u32], memory: &mut Memory) -> R
     let mut step =
         |id: u32, logits: Logits<'_>| forward(&model, &[id], &mut kv, &mut scratch, &mut Options::default(), logits);
 
-    let Some((last, before)) = prompt.split_last() else {
+    let vocabulary = Vocabulary::read(&metadata)?;
+    let mut prompt = [0; PROMPT_TOKENS];
+    let options = encode::Options { add_special: true, parse_special: false };
+    let len = encode(&vocabulary, PROMPT.as_bytes(), options, &mut memory.slots, &mut prompt)?;
+    let Some((last, before)) = prompt.get(..len).and_then(<[u32]>::split_last) else {
         return Err(Error::new(Code::LengthMismatch, Place::File).values(1, 0));
     };
     for id in before {
         step(*id, Logits::None)?;
     }
-    let mut story = Story { ids: [0; TOKENS], logits: 0 };
+    let mut story = Story { ids: [0; TOKENS], text: [0; 8 * TOKENS], text_len: 0, logits: 0 };
     let mut last = *last;
     for id in &mut story.ids {
         step(last, Logits::Last(logits))?;
@@ -94,6 +109,7 @@ pub fn tell(container: &Container<'_>, prompt: &[u32], memory: &mut Memory) -> R
         }
         last = argmax(logits);
         *id = last;
+        story.text_len += decode::decode(&vocabulary, last, false, &mut story.text[story.text_len..])?;
     }
     Ok(story)
 }

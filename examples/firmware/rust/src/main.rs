@@ -11,7 +11,7 @@ mod firmware {
     use p64_core::validate::{OpenOptions, Storage};
     use p64_core::{Container, Error};
     use static_cell::ConstStaticCell;
-    use story::{FLASH, Memory, PROMPT};
+    use story::{FLASH, Memory};
 
     static MEMORY: ConstStaticCell<Memory> = ConstStaticCell::new(Memory::EMPTY);
 
@@ -40,7 +40,7 @@ mod firmware {
         console::line("stack_stream", painted.used());
 
         let painted = stack::paint();
-        let story = story::tell(&container, &PROMPT, MEMORY.take())?;
+        let story = story::tell(&container, MEMORY.take())?;
         console::line("stack_decode", painted.used());
 
         console::text("ids");
@@ -48,6 +48,8 @@ mod firmware {
             console::text(" ");
             console::number(id.into());
         }
+        console::text("\ntext ");
+        console::bytes(&story.text[..story.text_len]);
         console::text("\nlogits ");
         console::hex(story.logits);
         console::text("\n");
