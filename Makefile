@@ -14,8 +14,8 @@ demo: ## convert the bundled small model, verify it, and let it write
 	cargo build --release -p p64-cli --bin p64
 	cargo run --quiet --release -p p64-cli --bin p64 -- demo
 
-test: ## every test: the workspace, bare metal, the fuzz targets over their corpora
-	.ci/run setup header test firmware fuzz_smoke
+test: ## every test: the workspace, C and C++, llama.cpp, bare metal, big-endian, the fuzz targets over their corpora
+	.ci/run setup header test c_abi llama_adapter firmware big_endian fuzz_smoke
 
 ci: ## everything a change must pass
 	.ci/run

@@ -1076,6 +1076,123 @@ typedef uint32_t p64_activations;
 #endif // __cplusplus
 
 /**
+ * How text is read by `p64_model_encode` and written by `p64_model_decode`. May be combined with `|`.
+ */
+enum p64_text_flags
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    /**
+     * Only the text.
+     */
+    P64_TEXT_PLAIN = 0,
+    /**
+     * Encoding: puts the beginning of sequence before it, and the end behind it, where the model wants them.
+     */
+    P64_TEXT_ADD_SPECIAL = 1,
+    /**
+     * Encoding: the texts of special tokens (`<|im_end|>`) stand for them; not for text from strangers. Decoding: special
+     * tokens are written as their texts.
+     */
+    P64_TEXT_SPECIAL = 2,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum p64_text_flags p64_text_flags;
+#else
+typedef uint32_t p64_text_flags;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
+ * Why a generation ended.
+ */
+enum p64_stop
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    /**
+     * The model gave a token that ends a generation.
+     */
+    P64_STOP_END = 0,
+    /**
+     * One of the stop texts appeared.
+     */
+    P64_STOP_TEXT = 1,
+    /**
+     * As many tokens were generated as were asked for.
+     */
+    P64_STOP_LENGTH = 2,
+    /**
+     * The context is full.
+     */
+    P64_STOP_CONTEXT = 3,
+    /**
+     * The callback asked for it.
+     */
+    P64_STOP_CANCELLED = 4,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum p64_stop p64_stop;
+#else
+typedef uint32_t p64_stop;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
+ * What a long operation is doing.
+ */
+enum p64_phase
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    /**
+     * Reading the source for its digest.
+     */
+    P64_PHASE_DIGEST = 0,
+    /**
+     * Writing the output.
+     */
+    P64_PHASE_WRITE = 1,
+    /**
+     * Comparing.
+     */
+    P64_PHASE_COMPARE = 2,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum p64_phase p64_phase;
+#else
+typedef uint32_t p64_phase;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+#if defined(P64_STD)
+/**
+ * A mapped file, with a container over it.
+ */
+typedef struct p64_file p64_file;
+#endif
+
+#if defined(P64_STD)
+/**
+ * A `.p64` or a GGUF, mapped, its tensors bound to their places in the architecture, with its tokenizer.
+ */
+typedef struct p64_model p64_model;
+#endif
+
+#if defined(P64_STD)
+/**
+ * A sequence of tokens over a model: its keys and values, and what draws the next token.
+ */
+typedef struct p64_session p64_session;
+#endif
+
+/**
  * What went wrong, where, what was expected and what was found. Every function that takes a `p64_error *error` fills it,
  * on success too; NULL means that only the status is wanted.
  */
@@ -1597,6 +1714,314 @@ typedef struct p64_reader {
      */
     uint64_t len;
 } p64_reader;
+
+#if defined(P64_STD)
+/**
+ * How a file is opened. Zero in every field but `struct_size` means the defaults.
+ */
+typedef struct p64_map_options {
+    /**
+     * `sizeof(p64_map_options)`.
+     */
+    uint32_t struct_size;
+    /**
+     * A `p64_policy`.
+     */
+    uint32_t policy;
+    /**
+     * A `p64_integrity`.
+     */
+    uint32_t integrity;
+    /**
+     * Threads that verify checksums under `P64_INTEGRITY_FULL`; 0 for one per core.
+     */
+    uint32_t threads;
+    /**
+     * Is told each deviation that the policy lets pass, or NULL. It must return.
+     */
+    void (*warning)(void *user, const struct p64_error *warning);
+    /**
+     * Passed to `warning`.
+     */
+    void *warning_user;
+} p64_map_options;
+#endif
+
+#if defined(P64_STD)
+/**
+ * What a model is.
+ */
+typedef struct p64_model_info {
+    /**
+     * Positions the model was trained for.
+     */
+    size_t context;
+    /**
+     * Entries of the vocabulary: the number of logits.
+     */
+    size_t vocabulary;
+    /**
+     * Transformer layers.
+     */
+    size_t layers;
+    /**
+     * Numbers in all tensors.
+     */
+    uint64_t parameters;
+    /**
+     * Bytes of the file.
+     */
+    uint64_t file_size;
+    /**
+     * Bytes of weights that one generated token reads.
+     */
+    uint64_t weight_bytes_per_token;
+    /**
+     * 1 for a `.p64`, 0 for a GGUF.
+     */
+    uint32_t is_p64;
+    /**
+     * Zero.
+     */
+    uint32_t reserved;
+} p64_model_info;
+#endif
+
+#if defined(P64_STD)
+/**
+ * A text of `len` bytes of UTF-8, lent to a function.
+ */
+typedef struct p64_text {
+    /**
+     * Its first byte.
+     */
+    const char *data;
+    /**
+     * Bytes.
+     */
+    size_t len;
+} p64_text;
+#endif
+
+#if defined(P64_STD)
+/**
+ * One turn of a conversation.
+ */
+typedef struct p64_message {
+    /**
+     * Whose turn: `system`, `user` or `assistant`.
+     */
+    struct p64_text role;
+    /**
+     * What was said.
+     */
+    struct p64_text content;
+} p64_message;
+#endif
+
+#if defined(P64_STD)
+/**
+ * How a session runs and draws. Zero in every field but `struct_size` means the defaults, which take the highest logit.
+ */
+typedef struct p64_session_options {
+    /**
+     * `sizeof(p64_session_options)`.
+     */
+    uint32_t struct_size;
+    /**
+     * Threads; 0 for one per core.
+     */
+    uint32_t threads;
+    /**
+     * Positions there is room for; 0 for what the model was trained for, at most 4096.
+     */
+    size_t context;
+    /**
+     * Most prompt tokens passed through the model at once; 0 for 512.
+     */
+    size_t batch;
+    /**
+     * A `p64_activations`.
+     */
+    uint32_t activations;
+    /**
+     * Divides the logits before the draw; 0 takes the highest logit.
+     */
+    float temperature;
+    /**
+     * Keeps the `top_k` highest logits; 0 keeps all.
+     */
+    uint32_t top_k;
+    /**
+     * Keeps the fewest tokens whose probabilities sum to at least `top_p`; 0 and 1 keep all.
+     */
+    float top_p;
+    /**
+     * Drops tokens less probable than `min_p` times the most probable; 0 keeps all.
+     */
+    float min_p;
+    /**
+     * Makes tokens seen lately less likely; 0 and 1 change nothing.
+     */
+    float repeat_penalty;
+    /**
+     * How many of the last tokens count as lately; 0 for 64.
+     */
+    uint32_t repeat_last_n;
+    /**
+     * Zero.
+     */
+    uint32_t reserved;
+    /**
+     * Seed of the random numbers: the same seed draws the same tokens on every machine.
+     */
+    uint64_t seed;
+} p64_session_options;
+#endif
+
+#if defined(P64_STD)
+/**
+ * When a generation ends, besides the model's own ends. Zero in every field but `struct_size` means the defaults.
+ */
+typedef struct p64_generate_options {
+    /**
+     * `sizeof(p64_generate_options)`.
+     */
+    uint32_t struct_size;
+    /**
+     * Not 0: goes on past tokens that end a generation.
+     */
+    uint32_t ignore_end;
+    /**
+     * Most tokens to generate; 0 for 256.
+     */
+    size_t max_tokens;
+    /**
+     * Texts that end the generation where they appear, and are not shown; NULL when `stops_len` is 0.
+     */
+    const struct p64_text *stops;
+    /**
+     * Texts there.
+     */
+    size_t stops_len;
+} p64_generate_options;
+#endif
+
+#if defined(P64_STD)
+/**
+ * Is shown text as it is generated: `len` bytes of UTF-8, whole characters, without a NUL. Anything but 0 ends the
+ * generation. It must return, and leave the session alone.
+ */
+typedef int (*p64_text_callback)(void *user, const char *text, size_t len);
+#endif
+
+#if defined(P64_STD)
+/**
+ * What a generation gave and took.
+ */
+typedef struct p64_generation {
+    /**
+     * A `p64_stop`.
+     */
+    uint32_t stop;
+    /**
+     * Zero.
+     */
+    uint32_t reserved;
+    /**
+     * Tokens of the prompt.
+     */
+    size_t prompt_tokens;
+    /**
+     * Tokens generated. The first comes from the prompt's logits: a rate counts the others.
+     */
+    size_t generated_tokens;
+    /**
+     * Seconds that the prompt took, up to its logits.
+     */
+    double prompt_seconds;
+    /**
+     * Seconds from there to the end.
+     */
+    double generate_seconds;
+} p64_generation;
+#endif
+
+#if defined(P64_STD)
+/**
+ * How a container is laid out. Zero in every field but `struct_size` means the defaults.
+ */
+typedef struct p64_convert_options {
+    /**
+     * `sizeof(p64_convert_options)`.
+     */
+    uint32_t struct_size;
+    /**
+     * Alignment of layers in bytes, a power of two from 256; 0 for 16384.
+     */
+    uint32_t page_size;
+    /**
+     * Not 0: every tensor begins on a page, not only every layer.
+     */
+    uint32_t no_pack;
+    /**
+     * Not 0: no layer schedule.
+     */
+    uint32_t no_schedule;
+    /**
+     * Not 0: the tensors keep the order of the source. This leaves the schedule out too.
+     */
+    uint32_t no_layer_major;
+    /**
+     * Zero.
+     */
+    uint32_t reserved;
+} p64_convert_options;
+#endif
+
+#if defined(P64_STD)
+/**
+ * Is told how far a `p64_phase` has come, in bytes. It must return.
+ */
+typedef void (*p64_progress_callback)(void *user, uint32_t phase, uint64_t done, uint64_t total);
+#endif
+
+#if defined(P64_STD)
+/**
+ * What a conversion or an export wrote.
+ */
+typedef struct p64_written {
+    /**
+     * Tensors.
+     */
+    uint64_t tensors;
+    /**
+     * Bytes of the output; of an export all files together.
+     */
+    uint64_t bytes;
+    /**
+     * Bytes of the source; 0 for an export.
+     */
+    uint64_t source_bytes;
+    /**
+     * Padding bytes between and behind the tensors of a container; 0 for an export.
+     */
+    uint64_t padding_bytes;
+    /**
+     * Files written.
+     */
+    uint32_t files;
+    /**
+     * Of an export: 1 when the digests are those of the original source, 0 when they differ, 2 when the container does not
+     * say what those were. Of a conversion: 2.
+     */
+    uint32_t identical;
+    /**
+     * Seconds it took.
+     */
+    double seconds;
+} p64_written;
+#endif
 
 #ifdef __cplusplus
 extern "C" {
@@ -2237,6 +2662,329 @@ p64_status p64_stream_merge(struct p64_stream *stream,
                             size_t right_capacity,
                             size_t *right_len,
                             struct p64_error *error);
+
+#if defined(P64_STD)
+/**
+ * Why the last call of tier 1 that failed on this thread failed: one sentence that names the file, and mostly what to do.
+ * Empty when none has.
+ *
+ * Owner: the library's; the string ends with a NUL and stays until the next call of tier 1 on this thread. Threads: each
+ * has its own. Errors: none. Cost: constant.
+ */
+const char *p64_error_message(void);
+#endif
+
+#if defined(P64_STD)
+/**
+ * Maps a `.p64` and validates it.
+ *
+ * Owner: the caller's, until `p64_file_free`. Threads: any. Errors: `P64_STATUS_IO`, `P64_STATUS_NOT_A_MODEL` for other
+ * kinds of files; else as `p64_container_open`. Cost: linear in the file, spread over `threads`; under
+ * `P64_INTEGRITY_LAZY` linear in what stands before the tensors and the padding between them. The file must not be changed
+ * in place while it is mapped: one that is made shorter ends the process at the next touch. Replacing it by renaming is
+ * safe.
+ */
+p64_status p64_file_open(const char *path,
+                         const struct p64_map_options *options,
+                         struct p64_file **out,
+                         struct p64_error *error);
+#endif
+
+#if defined(P64_STD)
+/**
+ * The container of a mapped file: a `const p64_container *` like any other. NULL for NULL.
+ *
+ * Owner: the file's, until `p64_file_free`. Threads: any. Errors: none. Cost: constant.
+ */
+const struct p64_container *p64_file_container(const struct p64_file *file);
+#endif
+
+#if defined(P64_STD)
+/**
+ * Unmaps a file. Its container, and everything that came out of that, must not be used any more.
+ *
+ * Threads: any, once no other uses the file. Errors: none; NULL is fine. Cost: constant.
+ */
+void p64_file_free(struct p64_file *file);
+#endif
+
+#if defined(P64_STD)
+/**
+ * Maps a `.p64` or a GGUF, validates it and binds it to run. `options` may be NULL; a GGUF has no checksums.
+ *
+ * Owner: the caller's, until `p64_model_free`. Threads: any. Errors: as `p64_file_open`; `P64_STATUS_REFUSED` with the
+ * reason in `p64_error_message` for models that this library cannot run. Cost: as `p64_file_open`, and the tokenizer's
+ * tables, linear in the vocabulary.
+ */
+p64_status p64_model_open(const char *path,
+                          const struct p64_map_options *options,
+                          struct p64_model **out,
+                          struct p64_error *error);
+#endif
+
+#if defined(P64_STD)
+/**
+ * Gives a model back. Its container must not be used any more; sessions go on, they hold on to what they need.
+ *
+ * Threads: any, once no other uses `model`. Errors: none; NULL is fine. Cost: constant.
+ */
+void p64_model_free(struct p64_model *model);
+#endif
+
+#if defined(P64_STD)
+/**
+ * The container of a model that was opened from a `.p64`: every function of tier 0 takes it. NULL for a GGUF and for NULL.
+ *
+ * Owner: the model's, until `p64_model_free`. Threads: any. Errors: none. Cost: constant.
+ */
+const struct p64_container *p64_model_container(const struct p64_model *model);
+#endif
+
+#if defined(P64_STD)
+/**
+ * What a model is, in numbers.
+ *
+ * Threads: any. Errors: `P64_STATUS_NULL_POINTER`. Cost: constant.
+ */
+p64_status p64_model_describe(const struct p64_model *model, struct p64_model_info *out, struct p64_error *error);
+#endif
+
+#if defined(P64_STD)
+/**
+ * What a model is, in one line: `llama, 30 layers, 134.5 M parameters, mostly Q4_1`. Writes `len` bytes without a NUL.
+ *
+ * Owner: the caller's buffer. Threads: any. Errors: `P64_STATUS_BUFFER_TOO_SMALL`, whose `expected` is the length. Cost:
+ * constant.
+ */
+p64_status p64_model_description(const struct p64_model *model,
+                                 char *buffer,
+                                 size_t buffer_len,
+                                 size_t *len,
+                                 struct p64_error *error);
+#endif
+
+#if defined(P64_STD)
+/**
+ * The tokens of a text. Bytes that are no UTF-8 are read as the model's own tokenizer does.
+ *
+ * Owner: the caller's buffer. Threads: any. Errors: `P64_STATUS_BUFFER_TOO_SMALL`, whose `expected` is the number of
+ * tokens: a first call without a buffer asks for it. Cost: about linear in the text.
+ */
+p64_status p64_model_encode(const struct p64_model *model,
+                            const char *text,
+                            size_t text_len,
+                            uint32_t flags,
+                            uint32_t *ids,
+                            size_t ids_len,
+                            size_t *len,
+                            struct p64_error *error);
+#endif
+
+#if defined(P64_STD)
+/**
+ * The text of tokens, `len` bytes without a NUL. A sequence may end inside a character.
+ *
+ * Owner: the caller's buffer. Threads: any. Errors: `P64_STATUS_BUFFER_TOO_SMALL`, whose `expected` is the length. Cost:
+ * linear.
+ */
+p64_status p64_model_decode(const struct p64_model *model,
+                            const uint32_t *ids,
+                            size_t ids_len,
+                            uint32_t flags,
+                            char *text,
+                            size_t text_len,
+                            size_t *len,
+                            struct p64_error *error);
+#endif
+
+#if defined(P64_STD)
+/**
+ * Whether a token ends a generation: `out` is set to 1, else 0.
+ *
+ * Threads: any. Errors: `P64_STATUS_NULL_POINTER`. Cost: constant.
+ */
+p64_status p64_model_is_end(const struct p64_model *model, uint32_t id, uint32_t *out, struct p64_error *error);
+#endif
+
+#if defined(P64_STD)
+/**
+ * The tokens of a conversation, by the model's chat template, up to where the assistant begins to speak.
+ *
+ * Owner: the caller's buffer. Threads: any. Errors: `P64_STATUS_REFUSED` for a model without a template and for what the
+ * template refuses; `P64_STATUS_BAD_ARGUMENT` for texts that are no UTF-8; `P64_STATUS_BUFFER_TOO_SMALL`, whose `expected`
+ * is the number of tokens. Cost: the template's, which is bounded, and that of encoding; the first call of a model also
+ * compiles the template.
+ */
+p64_status p64_model_chat(const struct p64_model *model,
+                          const struct p64_message *messages,
+                          size_t messages_len,
+                          uint32_t *ids,
+                          size_t ids_len,
+                          size_t *len,
+                          struct p64_error *error);
+#endif
+
+#if defined(P64_STD)
+/**
+ * Makes a session over a model. `options` may be NULL.
+ *
+ * Owner: the caller's, until `p64_session_free`; it holds on to the model's file, so that the model may be freed first.
+ * Threads: any; a model may have any number of sessions. Errors: `P64_STATUS_BAD_ARGUMENT` for options out of range and
+ * for a context that memory cannot hold. Cost: memory for the context, and starting the threads.
+ */
+p64_status p64_session_new(const struct p64_model *model,
+                           const struct p64_session_options *options,
+                           struct p64_session **out,
+                           struct p64_error *error);
+#endif
+
+#if defined(P64_STD)
+/**
+ * Ends a session.
+ *
+ * Threads: any, once no other uses it. Errors: none; NULL is fine. Cost: constant, and ending its threads.
+ */
+void p64_session_free(struct p64_session *session);
+#endif
+
+#if defined(P64_STD)
+/**
+ * Passes tokens through the model, after those so far.
+ *
+ * Threads: one at a time. Errors: `P64_STATUS_TOKEN_RANGE` at the token, `P64_STATUS_CONTEXT_FULL`,
+ * `P64_STATUS_LENGTH_MISMATCH` for no tokens; the session then stands where it stood. Cost: one pass over the model's
+ * weights for each batch.
+ */
+p64_status p64_session_prompt(struct p64_session *session,
+                              const uint32_t *ids,
+                              size_t ids_len,
+                              struct p64_error *error);
+#endif
+
+#if defined(P64_STD)
+/**
+ * Draws the next token.
+ *
+ * Threads: one at a time. Errors: `P64_STATUS_NOT_OPEN` before the first prompt, and after tokens were forgotten and before
+ * the next prompt; `P64_STATUS_CONTEXT_FULL`; `P64_STATUS_REFUSED` when every logit is NaN, which damaged weights cause.
+ * Cost: one pass over the model's weights, but for the first token after a prompt.
+ */
+p64_status p64_session_next(struct p64_session *session,
+                            uint32_t *id,
+                            struct p64_error *error);
+#endif
+
+#if defined(P64_STD)
+/**
+ * The logits after the last token, one for each entry of the vocabulary.
+ *
+ * Owner: the caller's buffer. Threads: one at a time. Errors: as `p64_session_next`; `P64_STATUS_BUFFER_TOO_SMALL`. Cost:
+ * one pass over the model's weights when a token has been drawn since the last pass, else a copy.
+ */
+p64_status p64_session_logits(struct p64_session *session,
+                              float *logits,
+                              size_t logits_len,
+                              struct p64_error *error);
+#endif
+
+#if defined(P64_STD)
+/**
+ * Generates after a prompt, which follows the tokens so far, until something ends it, and shows the text to `on_text` as
+ * soon as it cannot belong to a stop text any more. `options`, `on_text` and `out` may be NULL. The tokens are then the
+ * last ones of `p64_session_tokens`.
+ *
+ * Threads: one at a time; `on_text` is called on the caller's. Errors: `P64_STATUS_BAD_ARGUMENT` for an empty prompt, for
+ * one longer than the room left and for stop texts that are no UTF-8; as `p64_session_next`. After an error in the middle
+ * the tokens passed so far stay. Cost: as `p64_session_prompt`, and one pass over the model's weights for each token.
+ */
+p64_status p64_session_generate(struct p64_session *session,
+                                const uint32_t *prompt,
+                                size_t prompt_len,
+                                const struct p64_generate_options *options,
+                                p64_text_callback on_text,
+                                void *user,
+                                struct p64_generation *out,
+                                struct p64_error *error);
+#endif
+
+#if defined(P64_STD)
+/**
+ * All tokens so far, prompts and drawn ones.
+ *
+ * Owner: the caller's buffer. Threads: one at a time. Errors: `P64_STATUS_BUFFER_TOO_SMALL`, whose `expected` is their
+ * number. Cost: linear in their number.
+ */
+p64_status p64_session_tokens(const struct p64_session *session,
+                              uint32_t *ids,
+                              size_t ids_len,
+                              size_t *len,
+                              struct p64_error *error);
+#endif
+
+#if defined(P64_STD)
+/**
+ * Number of tokens so far, and of those there is room for. Either pointer may be NULL.
+ *
+ * Threads: one at a time. Errors: `P64_STATUS_NULL_POINTER`. Cost: constant.
+ */
+p64_status p64_session_position(const struct p64_session *session,
+                                size_t *position,
+                                size_t *context,
+                                struct p64_error *error);
+#endif
+
+#if defined(P64_STD)
+/**
+ * Forgets the tokens from `position` on. The next call must be a prompt, unless nothing was forgotten.
+ *
+ * Threads: one at a time. Errors: `P64_STATUS_LENGTH_MISMATCH` for a position past the last token. Cost: constant.
+ */
+p64_status p64_session_truncate(struct p64_session *session, size_t position, struct p64_error *error);
+#endif
+
+#if defined(P64_STD)
+/**
+ * Forgets all tokens, and begins the random numbers anew.
+ *
+ * Threads: one at a time. Errors: `P64_STATUS_NULL_POINTER`. Cost: constant.
+ */
+p64_status p64_session_reset(struct p64_session *session, struct p64_error *error);
+#endif
+
+#if defined(P64_STD)
+/**
+ * Converts a GGUF (of a split one, its first file) into one container, byte for byte. `options`, `progress` and `out` may
+ * be NULL. The output appears whole or not at all; what stood there is replaced in one step.
+ *
+ * Threads: any; `progress` is called on the caller's. Errors: `P64_STATUS_IO`; `P64_STATUS_NOT_A_MODEL` for a source that is
+ * no GGUF or a malformed one; `P64_STATUS_REFUSED` for what no container can hold; `P64_STATUS_BAD_ARGUMENT` for options
+ * that contradict each other and for one file as input and output. Cost: two passes over the source, one write.
+ */
+p64_status p64_convert(const char *input,
+                       const char *output,
+                       const struct p64_convert_options *options,
+                       p64_progress_callback progress,
+                       void *user,
+                       struct p64_written *out,
+                       struct p64_error *error);
+#endif
+
+#if defined(P64_STD)
+/**
+ * Rebuilds the GGUF that a container was made from. `progress` and `out` may be NULL. The output appears whole or not at
+ * all.
+ *
+ * Threads: any; `progress` is called on the caller's. Errors: `P64_STATUS_IO`; as `p64_file_open`, the tensors' checksums
+ * among them; `P64_STATUS_REFUSED` for a container without the keys that a GGUF needs. A digest that differs from the
+ * source's is no error: `identical` tells. Cost: one pass over the container, one write.
+ */
+p64_status p64_export(const char *input,
+                      const char *output,
+                      p64_progress_callback progress,
+                      void *user,
+                      struct p64_written *out,
+                      struct p64_error *error);
+#endif
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -10,6 +10,7 @@ pub use gguf::describe as describe_gguf;
 pub use p64::describe as describe_p64;
 pub use text::{Parts, render};
 
+use crate::output::number;
 use serde::Serialize;
 
 /// A file, described.
@@ -23,6 +24,7 @@ pub struct Report {
     pub header: serde_json::Map<String, serde_json::Value>,
     pub model: Model,
     pub space: Space,
+    pub padding: Padding,
     pub warnings: Vec<String>,
     pub sections: Vec<Section>,
     pub types: Vec<TypeShare>,
@@ -70,6 +72,22 @@ pub struct Space {
     pub page_padding: u64,
     /// Zero bytes before other blobs and at the end.
     pub other_padding: u64,
+}
+
+/// What alignment costs: the zero bytes between and behind the tensors.
+#[derive(Debug, Default, Serialize)]
+pub struct Padding {
+    pub bytes: u64,
+    /// Of the whole file, from 0 to 1.
+    pub share: f64,
+}
+
+impl Space {
+    fn padding(&self) -> Padding {
+        let bytes = self.page_padding.saturating_add(self.other_padding);
+        let whole = bytes.saturating_add(self.front).saturating_add(self.payload);
+        Padding { bytes, share: number::ratio(bytes, whole) }
+    }
 }
 
 /// A section of the file.

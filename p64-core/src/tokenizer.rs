@@ -10,11 +10,28 @@
 //! ```
 //!
 //! Every string is checked once; afterwards the iterators cannot fail. Look-up by id walks the section.
+//!
+//! Text becomes ids and ids become bytes by a [`Vocabulary`], which reads the metadata's keys: the section holds neither
+//! types nor scores. [`encode`] and [`decode`] work on it without allocation, for the two tokenizers that small models
+//! have; what they would not do exactly they refuse.
 #![forbid(unsafe_code)]
 #![cfg_attr(
     not(test),
     deny(clippy::indexing_slicing, clippy::arithmetic_side_effects, clippy::as_conversions, clippy::unwrap_used)
 )]
+
+pub mod alphabet;
+pub mod decode;
+pub mod encode;
+mod lookup;
+mod merge;
+mod pre;
+mod special;
+pub mod unicode;
+mod vocabulary;
+pub mod well_known;
+
+pub use vocabulary::{TokenType, Vocabulary};
 
 use crate::bytes::Cursor;
 use crate::error::{Code, Error, Place, Result, Section};
@@ -77,7 +94,8 @@ impl<'a> Tokenizer<'a> {
         let at = cursor;
         let flags = cursor.u16()?;
         if flags != 0 {
-            report.deviation(at.error(Code::TokenizerFlags).values(0, u64::from(flags)))?;
+            let checked = report.deviation(at.error(Code::TokenizerFlags).values(0, u64::from(flags)));
+            report.outcome(checked)?;
         }
         let (special_at, bos, eos) = (cursor, cursor.u32()?, cursor.u32()?);
         let add_bos = cursor.u8()? != 0;
@@ -125,7 +143,8 @@ impl<'a> Tokenizer<'a> {
         }
         let padding = num::wide(cursor.rest().len());
         if padding >= SECTION_ALIGN {
-            report.deviation(cursor.error(Code::TokenizerLength).values(SECTION_ALIGN, padding))?;
+            let checked = report.deviation(cursor.error(Code::TokenizerLength).values(SECTION_ALIGN, padding));
+            report.outcome(checked)?;
         }
         zeros(&mut cursor, padding)?;
         Ok(Self { version, bos, eos, add_bos, pre, token_count, tokens, merge_count, merges, stops, stop_count })

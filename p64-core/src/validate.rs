@@ -44,6 +44,7 @@ pub(crate) mod sections;
 
 pub(crate) use checksums::check_blob;
 pub(crate) use names::{name_at, name_hash};
+pub(crate) use policy::{Checked, Stop};
 pub use policy::{Integrity, Policy, Report};
 pub(crate) use schedule::{Grouped, Unit, layer_unit};
 pub use sections::Sections;
@@ -122,46 +123,57 @@ pub(crate) fn validate<'a>(
     on_warning: &mut dyn FnMut(Error),
 ) -> Result<Parts<'a>> {
     let mut report = Report::new(options.policy, on_warning);
+    let checked = check(file, options, names, &mut report);
+    report.outcome(checked)
+}
+
+fn check<'a>(
+    file: &'a [u8],
+    options: &OpenOptions,
+    names: &'a mut [NameSlot],
+    report: &mut Report<'_>,
+) -> Checked<Parts<'a>> {
     let len = num::wide(file.len());
-    let header = header::check(file, len, &mut report)?;
-    let sections = sections::check(file, header, &mut report)?;
+    let header = header::check(file, len, report)?;
+    let sections = sections::check(file, header, report)?;
 
-    let checksums = records::<U32>(file, sections.checksums)?;
-    checksums::check_metadata(file, &sections, checksums, options.checksum)?;
+    let checksums = records::<U32>(file, sections.checksums, report)?;
+    checksums::check_metadata(file, &sections, checksums, options.checksum, report)?;
 
-    let hparams = hparams::check(sections.hparams.of(file).unwrap_or_default(), len, header, &sections, &mut report)?;
-    let manifold = records::<RawManifold>(file, sections.manifold)?;
-    manifold::check(manifold, sections.manifold.start(), &mut report)?;
+    let hparams = hparams::check(sections.hparams.of(file).unwrap_or_default(), len, header, &sections, report)?;
+    let manifold = records::<RawManifold>(file, sections.manifold, report)?;
+    manifold::check(manifold, sections.manifold.start(), report)?;
 
-    let entries = records::<RawTensorEntry>(file, sections.tensors)?;
-    entries::check(entries, header, hparams, &sections, &mut report)?;
+    let entries = records::<RawTensorEntry>(file, sections.tensors, report)?;
+    entries::check(entries, header, hparams, &sections, report)?;
     let strings = sections.strings.of(file).unwrap_or_default();
-    let names = names::check(entries, strings, &sections, names, &mut report)?;
+    let names = names::check(entries, strings, &sections, names, report)?;
 
-    blobs::check(file, entries, header, &sections, &mut report)?;
-    order::check(entries, header, hparams, &mut report)?;
+    blobs::check(file, entries, header, &sections, report)?;
+    order::check(entries, header, hparams, report)?;
     let schedule = match sections.schedule {
         Some(extent) => {
-            let records = records::<RawLayerScheduleEntry>(file, extent)?;
-            schedule::check(records, entries, extent, &mut report)?
+            let records = records::<RawLayerScheduleEntry>(file, extent, report)?;
+            schedule::check(records, entries, extent, report)?
         }
         None => None,
     };
-    let tokenizer = sections::check_tokenizer(file, header, &sections, &mut report)?;
+    let tokenizer = sections::check_tokenizer(file, header, &sections, report)?;
 
     if options.integrity == Integrity::Full {
-        checksums::check_blobs(file, entries, checksums, options.checksum)?;
+        let sound = checksums::check_blobs(file, entries, checksums, options.checksum);
+        sound.map_err(|error| report.refuse(error))?;
     }
     Ok(Parts { header, hparams, entries, strings, manifold, schedule, tokenizer, checksums, sections, names })
 }
 
 /// The records of a section whose extent has been checked against the file.
-fn records<T>(file: &[u8], extent: crate::extent::Extent) -> Result<&[T]>
+fn records<'a, T>(file: &'a [u8], extent: crate::extent::Extent, report: &mut Report<'_>) -> Checked<&'a [T]>
 where
     T: FromBytes + zerocopy::KnownLayout + zerocopy::Immutable + zerocopy::Unaligned,
 {
     let bytes = extent.of(file).unwrap_or_default();
-    <[T]>::ref_from_bytes(bytes).map_err(|_| Error::buffer_too_small(size_of::<T>(), bytes.len()))
+    <[T]>::ref_from_bytes(bytes).map_err(|_| report.refuse(Error::buffer_too_small(size_of::<T>(), bytes.len())))
 }
 
 /// Offset and value of the first byte that is not zero.

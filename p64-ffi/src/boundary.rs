@@ -55,7 +55,7 @@ impl<'c> Caller<'c> {
     pub fn get<T>(&self, pointer: *const T) -> Outcome<&'c T> {
         checked(pointer)?;
         // SAFETY: not NULL and aligned, just checked; by `new` it points to a `T` that nobody writes during the call. Only
-        // types for which every bit pattern is a value are taken from C.
+        // types for which every bit pattern is a value are taken from C, and those that this library has made.
         Ok(unsafe { &*pointer })
     }
 
@@ -101,6 +101,33 @@ impl<'c> Caller<'c> {
         let bytes = self.slice(pointer.cast::<u8>(), len)?;
         core::str::from_utf8(bytes).or(fail(status::P64_STATUS_NOT_FOUND))
     }
+
+    /// A path, which is a C string. Outside of Unix it must be UTF-8.
+    #[cfg(feature = "std")]
+    pub fn path(&self, pointer: *const core::ffi::c_char) -> Outcome<std::path::PathBuf> {
+        checked(pointer)?;
+        // SAFETY: not NULL, just checked; by `new` and p64.h it points to a string that a NUL ends.
+        let bytes = unsafe { core::ffi::CStr::from_ptr(pointer) };
+        #[cfg(unix)]
+        {
+            use std::os::unix::ffi::OsStrExt;
+            Ok(std::ffi::OsStr::from_bytes(bytes.to_bytes()).into())
+        }
+        #[cfg(not(unix))]
+        bytes.to_str().map(Into::into).or(fail(status::P64_STATUS_BAD_ARGUMENT))
+    }
+
+    /// Takes back what [`Out::give`] has handed over; nothing for NULL.
+    #[cfg(feature = "std")]
+    pub fn take_back<T>(&self, pointer: *mut T) -> Outcome<Option<Box<T>>> {
+        if pointer.is_null() {
+            return Ok(None);
+        }
+        checked(pointer)?;
+        // SAFETY: by p64.h what is handed to a `_free` function came from the function that makes it, which used `give`,
+        // and is handed over once.
+        Ok(Some(unsafe { Box::from_raw(pointer) }))
+    }
 }
 
 /// Room for one result.
@@ -110,6 +137,14 @@ impl<T> Out<'_, T> {
     /// Hands the result over.
     pub const fn set(self, value: T) {
         self.0.write(value);
+    }
+}
+
+#[cfg(feature = "std")]
+impl<T> Out<'_, *mut T> {
+    /// Hands a value over that lives on the heap until it is taken back.
+    pub fn give(self, value: T) {
+        self.set(Box::into_raw(Box::new(value)));
     }
 }
 
@@ -131,6 +166,12 @@ fn fits<T>(pointer: *const T, len: usize) -> Outcome {
         Some(_) => Ok(()),
         None => Err(p64_error::of(status::P64_STATUS_BAD_ARGUMENT).values(0, len)),
     }
+}
+
+/// Checks that a struct that may grow is of this library's size.
+pub fn struct_size<T>(given: u32) -> Outcome {
+    let (need, have) = (size_of::<T>(), usize::try_from(given).unwrap_or(usize::MAX));
+    if have == need { Ok(()) } else { Err(p64_error::of(status::P64_STATUS_BAD_STRUCT_SIZE).values(need, have)) }
 }
 
 /// Checks that an input and an output share no byte.

@@ -1,6 +1,6 @@
 //! Tier 0: a validated file in the caller's storage.
 
-use crate::boundary::{Caller, Outcome, Status, apart, fail};
+use crate::boundary::{Caller, Outcome, Status, apart, fail, struct_size};
 use crate::crc::{self, p64_crc32c};
 use crate::error::p64_error;
 use crate::status;
@@ -30,6 +30,26 @@ pub enum p64_integrity {
     P64_INTEGRITY_FULL = 0,
     /// Each when its tensor is first used; bytes of a tensor that fails are never handed out.
     P64_INTEGRITY_LAZY = 1,
+}
+
+impl p64_policy {
+    pub(crate) fn read(number: u32) -> Outcome<Policy> {
+        match number {
+            0 => Ok(Policy::Compatible),
+            1 => Ok(Policy::Strict),
+            _ => fail(status::P64_STATUS_BAD_ARGUMENT),
+        }
+    }
+}
+
+impl p64_integrity {
+    pub(crate) fn read(number: u32) -> Outcome<Integrity> {
+        match number {
+            0 => Ok(Integrity::Full),
+            1 => Ok(Integrity::Lazy),
+            _ => fail(status::P64_STATUS_BAD_ARGUMENT),
+        }
+    }
 }
 
 /// Room for one entry of the name index. The library fills it.
@@ -80,6 +100,15 @@ pub struct p64_open_options {
 pub struct p64_container {
     /// The library's own.
     pub opaque: [u64; 64],
+}
+
+impl p64_container {
+    /// Storage with this container in it.
+    pub(crate) fn of(container: Container<'static>) -> Self {
+        let mut storage = Self { opaque: [0; 64] };
+        Caller::store(&mut storage, container);
+        storage
+    }
 }
 
 /// What lies in a [`p64_container`]. `'static` stands for "as long as the caller keeps what it lent".
@@ -153,21 +182,8 @@ fn default_checksum() -> Checksum {
 }
 
 pub(crate) fn read_options(c: &Caller<'_>, options: &p64_open_options) -> Outcome<OpenOptions> {
-    let need = size_of::<p64_open_options>();
-    if usize::try_from(options.struct_size) != Ok(need) {
-        let have = usize::try_from(options.struct_size).unwrap_or(usize::MAX);
-        return Err(p64_error::of(status::P64_STATUS_BAD_STRUCT_SIZE).values(need, have));
-    }
-    let policy = match options.policy {
-        0 => Policy::Compatible,
-        1 => Policy::Strict,
-        _ => return fail(status::P64_STATUS_BAD_ARGUMENT),
-    };
-    let integrity = match options.integrity {
-        0 => Integrity::Full,
-        1 => Integrity::Lazy,
-        _ => return fail(status::P64_STATUS_BAD_ARGUMENT),
-    };
+    struct_size::<p64_open_options>(options.struct_size)?;
+    let (policy, integrity) = (p64_policy::read(options.policy)?, p64_integrity::read(options.integrity)?);
     if options.reserved != 0 {
         return fail(status::P64_STATUS_BAD_ARGUMENT);
     }

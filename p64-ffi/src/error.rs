@@ -95,7 +95,7 @@ impl p64_error {
     }
 
     /// The error of core's that this is, when it is one.
-    fn core(&self) -> Option<Error> {
+    pub(crate) fn core(&self) -> Option<Error> {
         let code = Code::ALL.iter().find(|code| i32::from(code.number()) == self.status)?;
         let place = match self.place {
             1 => Place::Section(section(self.section)?),

@@ -22,6 +22,16 @@ pub enum p64_activations {
     P64_ACTIVATIONS_F32 = 1,
 }
 
+impl p64_activations {
+    pub(crate) fn read(number: u32) -> Outcome<Activations> {
+        match number {
+            0 => Ok(Activations::Quantized),
+            1 => Ok(Activations::F32),
+            _ => fail(status::P64_STATUS_BAD_ARGUMENT),
+        }
+    }
+}
+
 fn matrix<'a>(c: &Caller<'_>, container: *const p64_container, index: u32) -> Outcome<(TensorInfo<'a>, Matrix<'a>)> {
     let container = c.container(container)?;
     let info = info(&container, index)?;
@@ -114,11 +124,7 @@ pub unsafe extern "C" fn p64_tensor_gemv(
     // SAFETY: the caller keeps the rules of p64.h.
     let caller = unsafe { Caller::new(error) };
     caller.run(|c| {
-        let mode = match activations {
-            0 => Activations::Quantized,
-            1 => Activations::F32,
-            _ => return fail(status::P64_STATUS_BAD_ARGUMENT),
-        };
+        let mode = p64_activations::read(activations)?;
         let (_, matrix) = matrix(c, container, index)?;
         let x = c.slice(x, x_len)?;
         apart(x, (y, y_len))?;

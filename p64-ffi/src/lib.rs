@@ -36,5 +36,6 @@ mod panic;
 pub mod status;
 pub mod stream;
 pub mod tensor;
+pub mod tier1;
 pub mod tokenizer;
 pub mod version;

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The sources in the order in which the header presents them.
-const SOURCES: [&str; 13] = [
+const SOURCES: [&str; 14] = [
     "version",
     "status",
     "error",
@@ -18,6 +18,7 @@ const SOURCES: [&str; 13] = [
     "kernel",
     "decoder",
     "stream",
+    "tier1",
 ];
 
 fn crate_dir() -> PathBuf {

@@ -9,7 +9,7 @@ use crate::tokenizer::Tokenizer;
 use p64_core::forward::{Architecture, Config, Layer, Model, Weight, WeightSource, subject};
 use p64_core::layout::flags::Flags;
 use p64_core::metadata::Metadata;
-use p64_core::{Code, DType, Place, Role};
+use p64_core::{Code, Container, DType, Place, Role};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
@@ -135,6 +135,15 @@ impl LoadedModel {
     /// None that [`LoadedModel::open`] has not already given.
     pub fn metadata(&self) -> Result<Metadata<'_>> {
         self.cell.borrow_owner().metadata()
+    }
+
+    /// The container, where the file is one.
+    #[must_use]
+    pub fn container(&self) -> Option<&Container<'_>> {
+        match self.cell.borrow_owner() {
+            Source::P64(mapped) => Some(mapped.container()),
+            Source::Gguf(_) => None,
+        }
     }
 
     /// The format of the file.

@@ -4,11 +4,11 @@ use crate::error::{Error, Result};
 use crate::model::LoadedModel;
 use crate::pool::Pool;
 use crate::sample::Sampler;
-use crate::tokenizer::{Tokenizer, Utf8Stream};
+use crate::tokenizer::Utf8Stream;
 use p64_core::forward::{KvCache, Logits, Options, Scratch, forward, kv, prefill, scratch};
 use p64_core::kernel::Activations;
 use p64_core::quant::ActivationBlock;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Deref};
 use std::time::{Duration, Instant};
 
 mod stop;
@@ -129,9 +129,10 @@ pub struct Generation {
     pub stats: Stats,
 }
 
-/// One sequence over a loaded model.
-pub struct Session<'m> {
-    model: &'m LoadedModel,
+/// One sequence over a loaded model. `M` is how it holds on to the model: a reference, or an `Arc` where the session has to
+/// live on its own.
+pub struct Session<M> {
+    model: M,
     pool: Pool,
     activations: Activations,
     batch: usize,
@@ -141,23 +142,25 @@ pub struct Session<'m> {
     logits: Vec<f32>,
     /// The tokens whose keys and values are in the cache.
     history: Vec<u32>,
+    /// Whether `logits` are those after the last of them.
+    fresh: bool,
 }
 
-impl std::fmt::Debug for Session<'_> {
+impl<M: Deref<Target = LoadedModel>> std::fmt::Debug for Session<M> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Session")
-            .field("model", self.model)
+            .field("model", &*self.model)
             .field("positions", &self.history.len())
             .finish_non_exhaustive()
     }
 }
 
-impl<'m> Session<'m> {
+impl<M: Deref<Target = LoadedModel>> Session<M> {
     /// Allocates cache and buffers.
     ///
     /// # Errors
     /// [`Error::Usage`] for a context or batch of zero, or one that memory cannot hold.
-    pub fn new(model: &'m LoadedModel, options: &SessionOptions) -> Result<Self> {
+    pub fn new(model: M, options: &SessionOptions) -> Result<Self> {
         let config = model.config();
         let context = options.context.unwrap_or_else(|| config.context().min(DEFAULT_CONTEXT));
         if context == 0 || options.batch == 0 {
@@ -167,7 +170,6 @@ impl<'m> Session<'m> {
         let need = scratch::required_len(config, batch, context);
         let kv_len = kv::required_len(config, context);
         let mut session = Self {
-            model,
             pool: Pool::new(options.threads)?,
             activations: options.activations,
             batch,
@@ -176,8 +178,11 @@ impl<'m> Session<'m> {
             blocks: allocate(need.activations, ActivationBlock::ZERO)?,
             logits: allocate(model.model().n_vocab(), 0.0)?,
             history: Vec::new(),
+            fresh: false,
+            model,
         };
-        session.kv = KvCache::new(config, context, allocate(kv_len, 0.0)?).map_err(|error| session.core(error))?;
+        let kv = KvCache::new(session.model.config(), context, allocate(kv_len, 0.0)?);
+        session.kv = kv.map_err(|error| session.core(error))?;
         Ok(session)
     }
 
@@ -187,8 +192,8 @@ impl<'m> Session<'m> {
 
     /// The model.
     #[must_use]
-    pub const fn model(&self) -> &'m LoadedModel {
-        self.model
+    pub fn model(&self) -> &LoadedModel {
+        &self.model
     }
 
     /// Positions there is room for.
@@ -203,6 +208,12 @@ impl<'m> Session<'m> {
         &self.history
     }
 
+    /// The logits after the last token passed; `None` before the first, and after something was forgotten.
+    #[must_use]
+    pub fn logits(&self) -> Option<&[f32]> {
+        self.fresh.then_some(self.logits.as_slice())
+    }
+
     /// Forgets everything.
     pub fn reset(&mut self) {
         self.truncate(0);
@@ -210,6 +221,7 @@ impl<'m> Session<'m> {
 
     /// Forgets what came after the first `len` tokens.
     pub fn truncate(&mut self, len: usize) {
+        self.fresh &= len >= self.history.len();
         self.kv.truncate(len);
         self.history.truncate(len);
     }
@@ -226,6 +238,7 @@ impl<'m> Session<'m> {
             .and_then(|mut scratch| prefill(model.model(), tokens, kv, &mut scratch, &mut options, logits));
         run.map_err(|error| self.core(error))?;
         self.history.extend_from_slice(tokens);
+        self.fresh = true;
         Ok(&self.logits)
     }
 
@@ -250,12 +263,13 @@ impl<'m> Session<'m> {
         });
         run.map_err(|error| self.core(error))?;
         self.history.extend_from_slice(tokens);
+        self.fresh = false;
         Ok(all)
     }
 
     /// Generates after `prompt`, which follows what the session has seen; `sampler` takes in the prompt and each token. The
-    /// last token generated has not been passed through the model: a next turn's prompt begins with it. Each piece of text is shown to `on_text` as soon
-    /// as it is certain not to belong to a stop text.
+    /// last token generated has not been passed through the model: a next turn's prompt begins with it. Each piece of text
+    /// is shown to `on_text` as soon as it is certain not to belong to a stop text.
     ///
     /// # Errors
     /// As [`Session::prefill`]; also an empty prompt, and a model that answers with nothing but NaN.
@@ -280,7 +294,7 @@ impl<'m> Session<'m> {
         self.prefill(prompt)?;
         let prompt_time = started.elapsed();
         let started = Instant::now();
-        let mut output = Output::new(self.model.tokenizer(), options);
+        let mut output = Output::new(options);
         let mut ids = Vec::new();
         let reason = loop {
             if ids.len() >= options.max_tokens {
@@ -296,7 +310,8 @@ impl<'m> Session<'m> {
             if self.model.tokenizer().is_end_of_generation(id) && !options.ignore_eos {
                 break StopReason::EndOfGeneration;
             }
-            if let Some(reason) = output.push(id, on_text) {
+            let bytes = self.model.tokenizer().token_bytes(id, false);
+            if let Some(reason) = output.push(&bytes, on_text) {
                 break reason;
             }
             if ids.len() >= options.max_tokens {
@@ -330,24 +345,23 @@ fn allocate<T: Clone>(len: usize, value: T) -> Result<Vec<T>> {
     Ok(vec![value; len])
 }
 
-/// Tokens to text, text to the caller.
-struct Output<'t> {
-    tokenizer: &'t Tokenizer,
+/// Bytes of tokens to text, text to the caller.
+struct Output {
     utf8: Utf8Stream,
     filter: StopFilter,
     text: String,
     cancelled: bool,
 }
 
-impl<'t> Output<'t> {
-    fn new(tokenizer: &'t Tokenizer, options: &GenerateOptions) -> Self {
+impl Output {
+    fn new(options: &GenerateOptions) -> Self {
         let filter = StopFilter::new(&options.stop);
-        Self { tokenizer, utf8: Utf8Stream::new(), filter, text: String::new(), cancelled: false }
+        Self { utf8: Utf8Stream::new(), filter, text: String::new(), cancelled: false }
     }
 
-    fn push(&mut self, id: u32, on_text: &mut dyn FnMut(&str) -> ControlFlow<()>) -> Option<StopReason> {
+    fn push(&mut self, bytes: &[u8], on_text: &mut dyn FnMut(&str) -> ControlFlow<()>) -> Option<StopReason> {
         let mut piece = String::new();
-        self.utf8.push(&self.tokenizer.token_bytes(id, false), &mut piece);
+        self.utf8.push(bytes, &mut piece);
         let stopped = self.filter.push(&piece);
         self.emit(on_text);
         match (stopped, self.cancelled) {

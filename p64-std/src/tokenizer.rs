@@ -10,7 +10,6 @@
 //! be cut inside a character; encoding has no failure.
 #![forbid(unsafe_code)]
 
-mod alphabet;
 mod bpe;
 mod decode;
 mod error;
@@ -22,6 +21,7 @@ mod texts;
 mod vocab;
 
 use p64_core::metadata::Metadata;
+use p64_core::tokenizer::alphabet;
 
 pub use decode::Utf8Stream;
 pub use error::TokenizerError;

@@ -6,8 +6,11 @@ use p64_core::Container;
 use p64_core::crc32c::Checksum;
 use p64_core::forward::{Config, KvCache, Layer, Logits, Model, Options, Scratch, argmax, forward, kv, scratch};
 use p64_core::kernel::Activations;
+use p64_core::metadata::Metadata;
 use p64_core::quant::ActivationBlock;
 use p64_core::stream::StreamContainer;
+use p64_core::tokenizer::encode::{self, Slot};
+use p64_core::tokenizer::{Vocabulary, decode};
 use p64_core::validate::{Integrity, NameSlot, OpenOptions, Policy, Storage};
 use p64_tests::toy;
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -119,4 +122,30 @@ fn refusing_a_file_does_not_allocate_either() {
         assert_eq!(count(|| assert!(open().is_err())), 0, "byte {at}");
         file[at] ^= 0x10;
     }
+}
+
+#[test]
+fn text_to_ids_and_back_never_allocates() {
+    let head = std::fs::read(p64_tests::data::data("tiny/tiny-stories-q8_0.gguf")).expect("in the repository");
+    let pairs = u64::from_le_bytes(head[16..24].try_into().expect("eight bytes"));
+    let (metadata, _) = Metadata::parse_pairs(&head[24..], pairs, 24).expect("well-formed");
+    let text = "<|im_start|>Once upon a time, Lily's cat 🙂 ate 12 apples.";
+    let (mut memory, mut slots, mut ids, mut bytes) = ([0; 4096], [Slot::default(); 256], [0; 64], [0; 256]);
+    let mut lengths = (0, 0);
+    let calls = count(|| {
+        let plain = Vocabulary::read(&metadata).expect("known");
+        let index = plain.build_index(&mut memory).expect("enough");
+        for vocabulary in [plain, plain.with_index(index).expect("its own")] {
+            let options = encode::Options { add_special: true, parse_special: true };
+            lengths.0 = encode::encode(&vocabulary, text.as_bytes(), options, &mut slots, &mut ids).expect("enough");
+            let mut stream = decode::Stream::new(&vocabulary, true);
+            lengths.1 = 0;
+            for id in &ids[..lengths.0] {
+                lengths.1 += stream.next(&vocabulary, *id, &mut bytes[lengths.1..]).expect("enough");
+            }
+        }
+    });
+    assert_eq!(calls, 0);
+    let written = std::str::from_utf8(&bytes[..lengths.1]).expect("whole characters");
+    assert!(written.ends_with(text), "BOS and then the text: {written}");
 }

@@ -17,7 +17,7 @@ fn with_model(test: impl FnOnce(&LoadedModel)) {
     test(&LoadedModel::open(&path, &MapOptions::default()).expect("opens"));
 }
 
-fn session(model: &LoadedModel, context: usize) -> Session<'_> {
+fn session(model: &LoadedModel, context: usize) -> Session<&LoadedModel> {
     let options = SessionOptions { context: Some(context), threads: 1, batch: 2, ..SessionOptions::default() };
     Session::new(model, &options).expect("fits")
 }
@@ -59,7 +59,7 @@ fn generation_is_prefill_and_steps() {
 fn it_ends_where_the_context_does() {
     with_model(|model| {
         let mut session = session(model, 8);
-        let run = |session: &mut Session<'_>, prompt: &[u32]| {
+        let run = |session: &mut Session<&LoadedModel>, prompt: &[u32]| {
             session.generate(prompt, &endless(100), &mut greedy(), &mut |_| ControlFlow::Continue(()))
         };
         let done = run(&mut session, &PROMPT).expect("runs");

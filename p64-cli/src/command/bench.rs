@@ -86,7 +86,7 @@ pub fn run(args: &Args, ui: &Ui) -> Result<u8> {
 }
 
 /// One warm-up, then the repetitions.
-fn measure(args: &Args, ui: &Ui, name: &str, tokens: usize, session: &mut Session<'_>) -> Result<Test> {
+fn measure(args: &Args, ui: &Ui, name: &str, tokens: usize, session: &mut Session<&LoadedModel>) -> Result<Test> {
     let ids = token_ids(session.model(), tokens);
     let mut samples = Vec::new();
     for repetition in 0..=args.repetitions {

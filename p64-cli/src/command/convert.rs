@@ -10,6 +10,7 @@ const EXAMPLES: &str = "\
 Examples:
   p64 convert model.gguf model.p64
   p64 convert --check-parity model.gguf model.p64
+  p64 convert --for firmware model.gguf model.p64    as small as the format permits
   p64 convert model-00001-of-00003.gguf model.p64    all files of a split model
 
 OUT appears whole or not at all; an older OUT is replaced in one step.";
@@ -24,6 +25,10 @@ pub struct Args {
     /// The container to write
     #[arg(value_name = "OUT")]
     output: PathBuf,
+    /// Where the container will be read from; instead of the options of the layout
+    #[arg(long = "for", value_name = "TARGET", value_enum, default_value_t = Target::Host,
+        conflicts_with_all = ["page_size", "no_pack", "no_schedule", "no_layer_major"])]
+    target: Target,
     /// Alignment of layers in bytes, a power of two from 256
     #[arg(long, value_name = "BYTES", default_value_t = ConvertOptions::default().page_size)]
     page_size: u32,
@@ -41,13 +46,31 @@ pub struct Args {
     check_parity: bool,
 }
 
+/// A layout by its purpose.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
+enum Target {
+    /// A memory-mapped file: every layer begins a page
+    Host,
+    /// Flash: pages of 256 bytes, layers packed, a schedule
+    Firmware,
+}
+
+impl Args {
+    fn layout(&self) -> ConvertOptions {
+        match self.target {
+            Target::Firmware => ConvertOptions::FIRMWARE,
+            Target::Host => ConvertOptions {
+                page_size: self.page_size,
+                layer_major: !self.no_layer_major,
+                pack: !self.no_pack,
+                schedule: !self.no_schedule,
+            },
+        }
+    }
+}
+
 pub fn run(args: &Args, ui: &Ui) -> Result<u8> {
-    let options = ConvertOptions {
-        page_size: args.page_size,
-        layer_major: !args.no_layer_major,
-        pack: !args.no_pack,
-        schedule: !args.no_schedule,
-    };
+    let options = args.layout();
     let report = {
         let bars = [Progress::new(ui, "reading"), Progress::new(ui, "writing")];
         convert::convert_gguf(&args.input, &args.output, &options, &mut |step| {

@@ -33,6 +33,12 @@ pub fn describe(path: &Path, gguf: &Gguf<'_>, full: bool) -> Report {
     let shares = all().map(|tensor| (tensor.dtype, tensor.shape.elements().unwrap_or(0), tensor.size));
     let payload = all().map(|tensor| tensor.size).fold(0, u64::saturating_add);
     let front = gguf.info_end();
+    let space = Space {
+        front,
+        payload,
+        page_padding: 0,
+        other_padding: gguf.file_len().saturating_sub(front).saturating_sub(payload),
+    };
     Report {
         path: path.display().to_string(),
         format: "gguf",
@@ -51,12 +57,8 @@ pub fn describe(path: &Path, gguf: &Gguf<'_>, full: bool) -> Report {
             parameters: all().filter_map(|tensor| tensor.shape.elements()).fold(0, u64::saturating_add),
             ..model(&metadata)
         },
-        space: Space {
-            front,
-            payload,
-            page_padding: 0,
-            other_padding: gguf.file_len().saturating_sub(front).saturating_sub(payload),
-        },
+        padding: space.padding(),
+        space,
         warnings: Vec::new(),
         sections: sections(gguf),
         types: type_shares(shares),

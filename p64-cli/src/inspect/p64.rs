@@ -30,6 +30,7 @@ pub fn describe(path: &Path, container: &Container<'_>, warnings: &[Error], full
         crc32c: container.stored_checksum(Some(info.index())).map(|crc| format!("{crc:08x}")),
     });
     let shares = infos().map(|info| (info.dtype(), info.shape().elements().unwrap_or(0), info.extent().len()));
+    let space = space(container);
     Ok(Report {
         path: path.display().to_string(),
         format: "p64",
@@ -37,7 +38,8 @@ pub fn describe(path: &Path, container: &Container<'_>, warnings: &[Error], full
         bytes: container.file_len(),
         header: header(container),
         model: model(container, &metadata),
-        space: space(container),
+        padding: space.padding(),
+        space,
         warnings: warnings.iter().map(ToString::to_string).collect(),
         sections: sections(container),
         types: type_shares(shares),

@@ -66,6 +66,8 @@ fn summary(out: &mut String, report: &Report) {
     line("tokenizer", tokenizer(&report.model));
     line("layout", layout(report));
     line("space", space(&report.space, report.bytes));
+    let padding = &report.padding;
+    line("padding", format!("{} ({})", number::bytes(padding.bytes), number::share(padding.bytes, report.bytes)));
     for warning in &report.warnings {
         line("warning", warning.clone());
     }

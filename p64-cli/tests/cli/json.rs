@@ -46,6 +46,10 @@ fn inspect_of_both_formats() {
         let space = report["space"].as_object().expect("an object");
         let sum: u64 = space.values().filter_map(Value::as_u64).sum();
         assert_eq!(report["bytes"], sum, "the four parts are the whole file");
+        let padding = ["page_padding", "other_padding"].map(|part| space[part].as_u64().expect("bytes"));
+        assert_eq!(report["padding"]["bytes"], padding.iter().sum::<u64>());
+        let share = report["padding"]["share"].as_f64().expect("a share");
+        assert!((share * sum as f64 - padding.iter().sum::<u64>() as f64).abs() < 0.5, "{share}");
         assert_eq!(report["model"]["architecture"], "llama");
     }
     assert_eq!((p64["format"].as_str(), gguf["format"].as_str()), (Some("p64"), Some("gguf")));

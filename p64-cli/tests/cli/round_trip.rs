@@ -41,12 +41,44 @@ fn every_layout_verifies_strictly_and_has_parity() {
         &["--check-parity", "--no-schedule"],
         &["--check-parity", "--no-layer-major", "--no-pack", "--no-schedule"],
         &["--check-parity", "--page-size", "256"],
+        &["--check-parity", "--for", "firmware"],
     ] {
         let outcome = convert(extra, &tiny(), &other).ok();
         assert!(outcome.stdout.contains("equal to the source"), "{extra:?}: {}", outcome.stdout);
         p64_on("verify --strict {}", &other).ok();
     }
     assert_eq!(convert(&["--page-size", "1000"], &tiny(), &other).code, 2);
+}
+
+#[test]
+fn the_firmware_layout_is_small_and_has_what_a_reader_without_memory_needs() {
+    let converted = Converted::new();
+    let firmware = converted.path("firmware.p64");
+    let report = convert(&["--json", "--for", "firmware"], &tiny(), &firmware).ok().object();
+    let [host, firmware] = [&converted.p64, &firmware].map(|file| p64_on("inspect --json {}", file).ok().object());
+    let header = &firmware["header"];
+    assert_eq!(header["page_size"], 256);
+    let flags: Vec<&str> = header["flags"].as_array().into_iter().flatten().filter_map(|flag| flag.as_str()).collect();
+    assert_eq!(flags, ["LITTLE_ENDIAN", "LAYER_MAJOR", "LAYER_PACK", "LAYER_SCHEDULE"]);
+    assert_eq!(firmware["padding"]["bytes"], report["padding_bytes"]);
+    let padding = |report: &serde_json::Value| report["padding"]["bytes"].as_u64().expect("bytes");
+    // A blob begins at most 63 bytes behind the one before it, a layer (or what belongs to none) at most 255.
+    let most = firmware["tensors"].as_array().map_or(0, Vec::len) * 63
+        + firmware["layers"].as_array().map_or(0, Vec::len) * 255;
+    assert!(padding(&firmware) <= most as u64, "{} of at most {most}", padding(&firmware));
+    assert!(padding(&firmware) < padding(&host));
+}
+
+#[test]
+fn a_target_and_a_layout_option_exclude_each_other() {
+    let converted = Converted::new();
+    let other = converted.path("other.p64");
+    for extra in [&["--page-size", "4096"][..], &["--no-pack"], &["--no-schedule"], &["--no-layer-major"]] {
+        let outcome = convert(&[&["--for", "firmware"], extra].concat(), &tiny(), &other);
+        assert_eq!(outcome.code, 2, "{extra:?}");
+    }
+    assert_eq!(convert(&["--for", "toaster"], &tiny(), &other).code, 2);
+    assert!(!other.exists());
 }
 
 #[test]

@@ -36,7 +36,7 @@ macro_rules! parameters {
 }
 
 parameters! {
-    // Keys. `general.architecture` is the one without a prefix.
+    // Keys. `general.architecture` has no prefix.
     Architecture = 0, "general.architecture";
     BlockCount = 1, "block_count";
     ContextLength = 2, "context_length";
@@ -72,6 +72,21 @@ parameters! {
     SharedKvLayers = 31, "attention.shared_kv_layers";
     KeyLengthLocal = 32, "attention.key_length_swa";
     ValueLengthLocal = 33, "attention.value_length_swa";
+    // Keys of the tokenizer; they have no prefix either.
+    TokenizerModel = 48, "tokenizer.ggml.model";
+    TokenizerPre = 49, "tokenizer.ggml.pre";
+    TokenizerTokens = 50, "tokenizer.ggml.tokens";
+    TokenizerMerges = 51, "tokenizer.ggml.merges";
+    TokenizerScores = 52, "tokenizer.ggml.scores";
+    TokenizerTypes = 53, "tokenizer.ggml.token_type";
+    TokenizerBos = 54, "tokenizer.ggml.bos_token_id";
+    TokenizerEos = 55, "tokenizer.ggml.eos_token_id";
+    TokenizerEot = 56, "tokenizer.ggml.eot_token_id";
+    TokenizerEom = 57, "tokenizer.ggml.eom_token_id";
+    TokenizerUnknown = 58, "tokenizer.ggml.unknown_token_id";
+    TokenizerAddBos = 59, "tokenizer.ggml.add_bos_token";
+    TokenizerAddEos = 60, "tokenizer.ggml.add_eos_token";
+    TokenizerAddSpacePrefix = 61, "tokenizer.ggml.add_space_prefix";
     // Tensors without a role.
     RopeFreqs = 64, "rope_freqs.weight";
     QueryNorm = 65, "attn_q_norm.weight";
@@ -92,7 +107,7 @@ impl Parameter {
         Self::ALL.iter().copied().find(|parameter| u64::from(parameter.number()) == number)
     }
 
-    pub(super) fn unsupported(self, place: Place) -> Error {
+    pub(crate) fn unsupported(self, place: Place) -> Error {
         Error::new(Code::UnsupportedFeature, place).values(0, u64::from(self.number()))
     }
 }

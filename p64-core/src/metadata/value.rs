@@ -292,6 +292,14 @@ impl<'a> Array<'a> {
         scalars.chain(strings.map(Value::String))
     }
 
+    /// The element at `index`, without a walk; `None` past the end and for strings.
+    #[must_use]
+    pub fn get(&self, index: u32) -> Option<Value<'a>> {
+        let width = usize::try_from(self.kind.size()).ok().filter(|&width| width > 0)?;
+        let start = crate::num::index(index).checked_mul(width)?;
+        Value::scalar(self.kind, self.bytes.get(start..start.checked_add(width)?)?)
+    }
+
     /// The elements of an array of strings; empty for other kinds.
     #[must_use]
     pub fn strings(&self) -> Strings<'a> {

@@ -3,7 +3,7 @@
 
 use super::tokenizer::TokenizerInfo;
 use super::validator::{Facts, Validator};
-use super::window::{Window, changed};
+use super::window::Window;
 use super::{ReadAt, index, names};
 use crate::container::LayerUnit;
 use crate::crc32c::Checksum;
@@ -22,7 +22,7 @@ use crate::num;
 use crate::validate::entries::shape_of;
 use crate::validate::names::name_hash;
 use crate::validate::schedule::Unit;
-use crate::validate::{Integrity, NameSlot, OpenOptions, Sections, Storage};
+use crate::validate::{Checked, Integrity, NameSlot, OpenOptions, Sections, Storage};
 use core::sync::atomic::{AtomicU8, Ordering};
 
 /// A P64 that has passed every check, behind a reader.
@@ -181,12 +181,17 @@ impl<'b, R: ReadAt> StreamContainer<'b, R> {
     /// # Errors
     /// [`Code::NoSuchTensor`] past the last one.
     pub fn tensor(&mut self, index: u32) -> Result<StreamTensor> {
+        let tensor = self.entry(index);
+        self.window.outcome(tensor)
+    }
+
+    fn entry(&mut self, index: u32) -> Checked<StreamTensor> {
         if index >= self.tensor_count() {
             let error = Error::new(Code::NoSuchTensor, Place::File);
-            return Err(error.values(u64::from(self.tensor_count()), u64::from(index)));
+            return Err(self.window.refuse(error.values(u64::from(self.tensor_count()), u64::from(index))));
         }
         let entry = self.facts.entry(&mut self.window, index)?;
-        let shape = shape_of(&entry).ok_or(changed(self.facts.entry_at(index)))?;
+        let shape = shape_of(&entry).ok_or_else(|| self.window.changed(self.facts.entry_at(index)))?;
         Ok(StreamTensor { index, shape, entry })
     }
 
@@ -195,9 +200,12 @@ impl<'b, R: ReadAt> StreamContainer<'b, R> {
     /// # Errors
     /// [`Code::BufferTooSmall`] when `out` is shorter than the name.
     pub fn name<'o>(&mut self, tensor: &StreamTensor, out: &'o mut [u8]) -> Result<&'o str> {
-        let at = self.facts.sections.strings.start().saturating_add(u64::from(tensor.entry.name_offset.get()));
-        let len = names::walk(&mut self.window, at, self.facts.sections.strings.end())?.len.ok_or(changed(at))?;
-        self.text(at, len, out)
+        let strings = self.facts.sections.strings;
+        let at = strings.start().saturating_add(u64::from(tensor.entry.name_offset.get()));
+        let walked = names::walk(&mut self.window, at, strings.end());
+        let len = walked.and_then(|name| name.len.ok_or_else(|| self.window.changed(at)));
+        let text = len.and_then(|len| self.text(at, len, out));
+        self.window.outcome(text)
     }
 
     /// The tensor of that name: `O(log n)` reads with a name index, else a pass over the table. Of duplicates, which only
@@ -206,6 +214,11 @@ impl<'b, R: ReadAt> StreamContainer<'b, R> {
     /// # Errors
     /// Those of the reader.
     pub fn find(&mut self, name: &str) -> Result<Option<StreamTensor>> {
+        let found = self.position(name);
+        self.window.outcome(found)
+    }
+
+    fn position(&mut self, name: &str) -> Checked<Option<StreamTensor>> {
         let hash = name_hash(name);
         let indexed = !self.names.is_empty();
         let first = if indexed { index::lower_bound(self.names, hash) } else { 0 };
@@ -217,7 +230,7 @@ impl<'b, R: ReadAt> StreamContainer<'b, R> {
             let index = slot.map_or(at, |slot| slot.index);
             let offset = self.facts.name_at(&mut self.window, index)?;
             if names::is(&mut self.window, offset, self.facts.sections.strings.end(), name)? {
-                return self.tensor(index).map(Some);
+                return self.entry(index).map(Some);
             }
         }
         Ok(None)
@@ -229,19 +242,24 @@ impl<'b, R: ReadAt> StreamContainer<'b, R> {
     /// # Errors
     /// Those of the reader.
     pub fn find_role(&mut self, role: Role, layer: u32) -> Result<Option<StreamTensor>> {
+        let found = self.position_of(role, layer);
+        self.window.outcome(found)
+    }
+
+    fn position_of(&mut self, role: Role, layer: u32) -> Checked<Option<StreamTensor>> {
         let count = self.tensor_count();
         let start = if self.facts.header.flags().contains(Flags::LAYER_MAJOR) { self.first_of(layer)? } else { 0 };
         for index in (start..count).chain(0..start) {
             let entry = self.facts.next_entry(&mut self.window, index)?;
             if entry.manifold_idx.get() == layer && entry.role() == role {
-                return self.tensor(index).map(Some);
+                return self.entry(index).map(Some);
             }
         }
         Ok(None)
     }
 
     /// The first entry of a layer-major table that is of no earlier layer.
-    fn first_of(&mut self, layer: u32) -> Result<u32> {
+    fn first_of(&mut self, layer: u32) -> Checked<u32> {
         let (mut low, mut high) = (0, self.tensor_count());
         while low < high {
             let middle = low.saturating_add(high.saturating_sub(low).div_euclid(2));
@@ -261,8 +279,17 @@ impl<'b, R: ReadAt> StreamContainer<'b, R> {
     /// [`Code::LengthMismatch`] for a layer past that, else those of the reader.
     pub fn layer(&mut self, layer: u32) -> Result<LayerUnit> {
         self.check_layer(layer)?;
+        let unit = self.unit(layer);
+        self.window.outcome(unit)
+    }
+
+    fn unit(&mut self, layer: u32) -> Checked<LayerUnit> {
         let schedule = self.facts.sections.schedule.filter(|_| self.facts.has_schedule && layer < self.n_layer());
-        let Some(schedule) = schedule else {
+        let (unit, at) = if let Some(schedule) = schedule {
+            let at = schedule.start().saturating_add(u64::from(layer).saturating_mul(64));
+            let record: RawLayerScheduleEntry = self.window.record(at)?;
+            (LayerUnit::of_record(layer, &record), at)
+        } else {
             let mut unit = Unit::default();
             for index in 0..self.tensor_count() {
                 let entry = self.facts.next_entry(&mut self.window, index)?;
@@ -270,11 +297,9 @@ impl<'b, R: ReadAt> StreamContainer<'b, R> {
                     unit.add(&entry);
                 }
             }
-            return LayerUnit::of(layer, unit).ok_or(changed(self.facts.sections.tensors.start()));
+            (LayerUnit::of(layer, unit), self.facts.sections.tensors.start())
         };
-        let at = schedule.start().saturating_add(u64::from(layer).saturating_mul(64));
-        let record: RawLayerScheduleEntry = self.window.record(at)?;
-        LayerUnit::of_record(layer, &record).ok_or(changed(at))
+        unit.ok_or_else(|| self.window.changed(at))
     }
 
     /// Coordinates of a layer; `layer == n_layer` is the record of the globals.
@@ -283,7 +308,9 @@ impl<'b, R: ReadAt> StreamContainer<'b, R> {
     /// As [`StreamContainer::layer`].
     pub fn manifold(&mut self, layer: u32) -> Result<RawManifold> {
         self.check_layer(layer)?;
-        self.window.record(self.facts.sections.manifold.start().saturating_add(u64::from(layer).saturating_mul(64)))
+        let at = self.facts.sections.manifold.start().saturating_add(u64::from(layer).saturating_mul(64));
+        let record = self.window.record(at);
+        self.window.outcome(record)
     }
 
     fn check_layer(&self, layer: u32) -> Result<()> {
@@ -299,8 +326,11 @@ impl<'b, R: ReadAt> StreamContainer<'b, R> {
     /// [`Code::TensorChecksum`].
     pub fn verify(&mut self, tensor: &StreamTensor) -> Result<()> {
         let (mut done, mut crc) = (0, 0);
-        while let Some(next) = self.facts.blob_checksum(&mut self.window, self.checksum, tensor.index, done, crc)? {
-            (done, crc) = next;
+        loop {
+            let step = self.facts.blob_checksum(&mut self.window, self.checksum, tensor.index, &mut done, &mut crc);
+            if self.window.outcome(step)? {
+                break;
+            }
         }
         if let Some(slot) = self.verified.get(num::index(tensor.index)) {
             slot.store(1, Ordering::Relaxed);
@@ -324,7 +354,8 @@ impl<'b, R: ReadAt> StreamContainer<'b, R> {
         if self.integrity == Integrity::Lazy && !known {
             self.verify(tensor)?;
         }
-        self.window.aside(range.start(), out)
+        let read = self.window.aside(range.start(), out);
+        self.window.outcome(read)
     }
 
     /// The text of a token, in the front of `out`; `None` past the vocabulary. Walks the vocabulary up to it.
@@ -333,7 +364,8 @@ impl<'b, R: ReadAt> StreamContainer<'b, R> {
     /// [`Code::BufferTooSmall`] when `out` is shorter than the text.
     pub fn token<'o>(&mut self, id: u32, out: &'o mut [u8]) -> Result<Option<&'o str>> {
         let Some(info) = self.facts.tokenizer.filter(|info| id < info.token_count) else { return Ok(None) };
-        self.string(info.tokens, u64::from(id), out).map(Some)
+        let text = self.string(info.tokens, u64::from(id), out);
+        self.window.outcome(text).map(Some)
     }
 
     /// The two halves of a merge pair, in the front of `left` and `right`; `None` past the last pair.
@@ -348,19 +380,21 @@ impl<'b, R: ReadAt> StreamContainer<'b, R> {
     ) -> Result<Option<(&'o str, &'o str)>> {
         let Some(info) = self.facts.tokenizer.filter(|info| index < info.merge_count) else { return Ok(None) };
         let skip = u64::from(index).saturating_mul(2);
-        let left = self.string(info.merges, skip, left)?;
-        let right = self.string(info.merges, skip.saturating_add(1), right)?;
-        Ok(Some((left, right)))
+        let left = self.string(info.merges, skip, left);
+        let left = self.window.outcome(left)?;
+        let right = self.string(info.merges, skip.saturating_add(1), right);
+        Ok(Some((left, self.window.outcome(right)?)))
     }
 
     /// The string that stands `skip` strings behind the one at file offset `at`.
-    fn string<'o>(&mut self, at: u64, skip: u64, out: &'o mut [u8]) -> Result<&'o str> {
+    fn string<'o>(&mut self, at: u64, skip: u64, out: &'o mut [u8]) -> Checked<&'o str> {
         let end = self.facts.sections.tokenizer.end();
         let mut at = at;
         let mut left = skip;
         loop {
             let bytes = self.window.ahead(at, end, 4)?;
-            let len = bytes.first_chunk().map(|len| u32::from_le_bytes(*len)).ok_or(changed(at))?;
+            let len = bytes.first_chunk().map(|len| u32::from_le_bytes(*len));
+            let len = len.ok_or_else(|| self.window.changed(at))?;
             at = at.saturating_add(4);
             if left == 0 {
                 return self.text(at, len, out);
@@ -371,10 +405,10 @@ impl<'b, R: ReadAt> StreamContainer<'b, R> {
     }
 
     /// `len` bytes of text at file offset `at`.
-    fn text<'o>(&mut self, at: u64, len: u32, out: &'o mut [u8]) -> Result<&'o str> {
-        let have = out.len();
-        let out = out.get_mut(..num::index(len)).ok_or(Error::buffer_too_small(num::index(len), have))?;
+    fn text<'o>(&mut self, at: u64, len: u32, out: &'o mut [u8]) -> Checked<&'o str> {
+        let (need, have) = (num::index(len), out.len());
+        let out = out.get_mut(..need).ok_or_else(|| self.window.refuse(Error::buffer_too_small(need, have)))?;
         self.window.aside(at, out)?;
-        core::str::from_utf8(out).map_err(|_| changed(at))
+        core::str::from_utf8(out).map_err(|_| self.window.changed(at))
     }
 }

@@ -1,9 +1,12 @@
 //! The check for duplicate names, with an index of the caller's or in passes, and the sorting of the index.
 #![forbid(unsafe_code)]
 
+use super::validator::Facts;
+use super::window::Window;
+use super::{ReadAt, names};
 use crate::num;
-use crate::validate::NameSlot;
-use crate::validate::names::WINDOW;
+use crate::validate::names::{WINDOW, duplicate};
+use crate::validate::{Checked, NameSlot, Report};
 
 /// How far the check has come.
 #[derive(Clone, Copy, Debug)]
@@ -19,6 +22,58 @@ impl Duplicates {
     pub(super) const PASSES: Self = Self::Passes { base: 0, index: 0, hashes: [0; WINDOW] };
     /// Nothing compared yet.
     pub(super) const INDEX: Self = Self::Index { at: 1, back: 1 };
+
+    /// Compares the next name; `true` when all have been.
+    #[inline(never)]
+    pub(super) fn step<R: ReadAt>(
+        &mut self,
+        facts: &Facts,
+        slots: &[NameSlot],
+        window: &mut Window<'_, R>,
+        report: &mut Report<'_>,
+    ) -> Checked<bool> {
+        let tensors = facts.header.tensor_count.get();
+        let end = facts.sections.strings.end();
+        match self {
+            Self::Passes { base, .. } if *base >= tensors => return Ok(true),
+            Self::Passes { base, index, .. } if *index >= tensors => {
+                *base = base.saturating_add(num::count(WINDOW));
+                *index = *base;
+            }
+            Self::Passes { base, index, hashes } => {
+                let at = facts.name_at(window, *index)?;
+                let hash = names::walk(window, at, end)?.hash;
+                for (first, other) in (*base..*index).zip(hashes.iter()) {
+                    if *other == hash {
+                        let first_at = facts.name_at(window, first)?;
+                        if names::equal(window, first_at, at, end)? {
+                            report.deviation(duplicate(first, *index))?;
+                        }
+                    }
+                }
+                if let Some(slot) = hashes.get_mut(num::index(index.saturating_sub(*base))) {
+                    *slot = hash;
+                }
+                *index = index.saturating_add(1);
+            }
+            Self::Index { at, .. } if *at >= tensors => return Ok(true),
+            Self::Index { at, back } => {
+                let slot = |at: u32| slots.get(num::index(at)).copied();
+                let pair = slot(*at).zip(at.checked_sub(*back).and_then(slot));
+                if let Some((own, other)) = pair.filter(|(own, other)| own.hash == other.hash) {
+                    let [a, b] = [facts.name_at(window, other.index)?, facts.name_at(window, own.index)?];
+                    if !names::equal(window, a, b, end)? {
+                        *back = back.saturating_add(1);
+                        return Ok(false);
+                    }
+                    report.deviation(duplicate(other.index, own.index))?;
+                }
+                *at = at.saturating_add(1);
+                *back = 1;
+            }
+        }
+        Ok(false)
+    }
 }
 
 /// Sorts by hash, then by place in the table: heapsort, because it needs neither memory nor recursion nor luck.

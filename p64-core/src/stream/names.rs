@@ -4,10 +4,10 @@
 use super::ReadAt;
 use super::utf8::Utf8;
 use super::window::Window;
-use crate::error::Result;
 use crate::hash::{OFFSET_BASIS, fnv1a64_continue};
 use crate::limits::MAX_STRING;
 use crate::num;
+use crate::validate::Checked;
 use crate::validate::names::fold_hash;
 
 /// What a walk along a name finds.
@@ -20,7 +20,8 @@ pub(super) struct Walked {
 }
 
 /// Walks along the name at file offset `at` of a string table that ends at `end`.
-pub(super) fn walk<R: ReadAt>(window: &mut Window<'_, R>, at: u64, end: u64) -> Result<Walked> {
+#[inline(never)]
+pub(super) fn walk<R: ReadAt>(window: &mut Window<'_, R>, at: u64, end: u64) -> Checked<Walked> {
     let end = end.min(at.saturating_add(u64::from(MAX_STRING)).saturating_add(1));
     let (mut pos, mut utf8, mut hash) = (at, Utf8::START, OFFSET_BASIS);
     let mut len = None;
@@ -39,7 +40,8 @@ pub(super) fn walk<R: ReadAt>(window: &mut Window<'_, R>, at: u64, end: u64) -> 
 }
 
 /// Whether the names at file offsets `a` and `b` are equal.
-pub(super) fn equal<R: ReadAt>(window: &mut Window<'_, R>, a: u64, b: u64, end: u64) -> Result<bool> {
+#[inline(never)]
+pub(super) fn equal<R: ReadAt>(window: &mut Window<'_, R>, a: u64, b: u64, end: u64) -> Checked<bool> {
     let mut piece = [0; 32];
     let mut done = 0u64;
     loop {
@@ -64,7 +66,8 @@ pub(super) fn equal<R: ReadAt>(window: &mut Window<'_, R>, a: u64, b: u64, end: 
 }
 
 /// Whether the name at file offset `at` is `name`.
-pub(super) fn is<R: ReadAt>(window: &mut Window<'_, R>, at: u64, end: u64, name: &str) -> Result<bool> {
+#[inline(never)]
+pub(super) fn is<R: ReadAt>(window: &mut Window<'_, R>, at: u64, end: u64, name: &str) -> Checked<bool> {
     let mut rest = name.as_bytes();
     let mut pos = at;
     while !rest.is_empty() && pos < end {

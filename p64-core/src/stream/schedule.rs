@@ -4,12 +4,11 @@
 use super::ReadAt;
 use super::validator::Facts;
 use super::window::Window;
-use crate::error::{Error, Result};
+use crate::error::Error;
 use crate::extent::Extent;
 use crate::layout::schedule::RawLayerScheduleEntry;
-use crate::layout::tensor::RawTensorEntry;
-use crate::validate::Report;
 use crate::validate::schedule::{Unit, all_zero, check_reserved, check_scattered, compare};
+use crate::validate::{Checked, Report};
 use zerocopy::IntoBytes;
 
 /// How far the check has come.
@@ -30,71 +29,75 @@ pub(super) enum Schedule {
 impl Schedule {
     pub(super) const START: Self = Self::Group { index: 0, last: 0 };
 
+    #[inline(never)]
     pub(super) fn step<R: ReadAt>(
-        self,
+        &mut self,
         facts: &Facts,
         extent: Extent,
         window: &mut Window<'_, R>,
         report: &mut Report<'_>,
-    ) -> Result<Self> {
+    ) -> Checked<()> {
         let (tensors, layers) = (facts.header.tensor_count.get(), facts.hparams.n_layer.get());
-        let record = |window: &mut Window<'_, R>, layer: u32| -> Result<RawLayerScheduleEntry> {
-            window.record(extent.start().saturating_add(u64::from(layer).saturating_mul(64)))
-        };
-        Ok(match self {
-            Self::Group { index, .. } if index >= tensors => Self::compare(true, 0),
+        match self {
+            Self::Group { index, .. } if *index >= tensors => *self = Self::compare(true),
             Self::Group { index, last } => {
-                let at = facts.next_entry(window, index)?.manifold_idx.get();
-                if at < layers && at < last {
-                    match check_scattered(u64::from(layers), u64::from(tensors)) {
-                        Ok(()) => Self::compare(false, 0),
-                        Err(error) => Self::Zero { error, layer: 0 },
-                    }
+                let at = facts.next_entry(window, *index)?.manifold_idx.get();
+                if at >= layers || at >= *last {
+                    *last = if at < layers { at } else { *last };
+                    *index = index.saturating_add(1);
                 } else {
-                    Self::Group { index: index.saturating_add(1), last: if at < layers { at } else { last } }
+                    *self = match check_scattered(u64::from(layers), u64::from(tensors)) {
+                        Ok(()) => Self::compare(false),
+                        Err(error) => Self::Zero { error, layer: 0 },
+                    };
                 }
             }
-            Self::Compare { layer, .. } if layer >= layers => Self::Reserved { layer: 0 },
-            Self::Compare { grouped, layer, cursor, mut unit } => {
-                let entry = if cursor < tensors { Some(facts.next_entry(window, cursor)?) } else { None };
-                let later =
-                    |entry: &RawTensorEntry| (layer.saturating_add(1)..layers).contains(&entry.manifold_idx.get());
-                match entry.filter(|entry| !(grouped && later(entry))) {
+            Self::Compare { layer, .. } if *layer >= layers => *self = Self::Reserved { layer: 0 },
+            Self::Compare { grouped, layer, cursor, unit } => {
+                let entry = if *cursor < tensors { Some(facts.next_entry(window, *cursor)?) } else { None };
+                let later = |at: u32| *grouped && at > *layer && at < layers;
+                match entry.filter(|entry| !later(entry.manifold_idx.get())) {
                     Some(entry) => {
-                        if entry.manifold_idx.get() == layer {
+                        if entry.manifold_idx.get() == *layer {
                             unit.add(&entry);
                         }
-                        Self::Compare { grouped, layer, cursor: cursor.saturating_add(1), unit }
+                        *cursor = cursor.saturating_add(1);
                     }
-                    None => match compare(layer, &record(window, layer)?, unit) {
+                    None => match compare(*layer, &record(window, extent, *layer)?, *unit) {
                         Ok(()) => {
-                            let cursor = if grouped { cursor } else { 0 };
-                            Self::Compare { grouped, layer: layer.saturating_add(1), cursor, unit: Unit::default() }
+                            *cursor = if *grouped { *cursor } else { 0 };
+                            *layer = layer.saturating_add(1);
+                            *unit = Unit::default();
                         }
-                        Err(error) => Self::Zero { error, layer: 0 },
+                        Err(error) => *self = Self::Zero { error, layer: 0 },
                     },
                 }
             }
-            Self::Zero { error: _, layer } if layer >= layers => {
+            Self::Zero { layer, .. } if *layer >= layers => {
                 report.deviation(all_zero(extent, u64::from(layers)))?;
-                Self::Done(false)
+                *self = Self::Done(false);
             }
             Self::Zero { error, layer } => {
-                if record(window, layer)?.as_bytes().iter().any(|byte| *byte != 0) {
-                    return Err(error);
+                if record(window, extent, *layer)?.as_bytes().iter().any(|byte| *byte != 0) {
+                    return Err(report.refuse(*error));
                 }
-                Self::Zero { error, layer: layer.saturating_add(1) }
+                *layer = layer.saturating_add(1);
             }
-            Self::Reserved { layer } if layer >= layers => Self::Done(true),
+            Self::Reserved { layer } if *layer >= layers => *self = Self::Done(true),
             Self::Reserved { layer } => {
-                check_reserved(layer, &record(window, layer)?, extent, report)?;
-                Self::Reserved { layer: layer.saturating_add(1) }
+                check_reserved(*layer, &record(window, extent, *layer)?, extent, report)?;
+                *layer = layer.saturating_add(1);
             }
-            Self::Done(holds) => Self::Done(holds),
-        })
+            Self::Done(_) => {}
+        }
+        Ok(())
     }
 
-    fn compare(grouped: bool, layer: u32) -> Self {
-        Self::Compare { grouped, layer, cursor: 0, unit: Unit::default() }
+    fn compare(grouped: bool) -> Self {
+        Self::Compare { grouped, layer: 0, cursor: 0, unit: Unit::default() }
     }
+}
+
+fn record<R: ReadAt>(window: &mut Window<'_, R>, extent: Extent, layer: u32) -> Checked<RawLayerScheduleEntry> {
+    window.record(extent.start().saturating_add(u64::from(layer).saturating_mul(64)))
 }

@@ -3,14 +3,14 @@
 
 use super::ReadAt;
 use super::utf8::Utf8;
-use super::window::{Window, changed};
-use crate::error::{Code, Error, Place, Result, Section};
+use super::window::Window;
+use crate::error::{Code, Error, Place, Section};
 use crate::extent::Extent;
 use crate::layout::SECTION_ALIGN;
 use crate::limits::{MAX_MERGES, MAX_VOCABULARY};
 use crate::num;
 use crate::tokenizer::{MAGIC, MAX_STOPS, NO_TOKEN, VERSION, VERSION_2};
-use crate::validate::Report;
+use crate::validate::{Checked, Report};
 
 const PLACE: Place = Place::Section(Section::Tokenizer);
 
@@ -133,18 +133,30 @@ impl Walk {
         }
     }
 
-    pub(super) fn step<R: ReadAt>(mut self, window: &mut Window<'_, R>, report: &mut Report<'_>) -> Result<Self> {
-        self.stage = match self.stage {
+    /// Goes on where it stopped; after a failed read the next call begins the same piece again.
+    #[inline(never)]
+    pub(super) fn step<R: ReadAt>(&mut self, window: &mut Window<'_, R>, report: &mut Report<'_>) -> Checked<()> {
+        let at = self.at;
+        let next = self.next(window, report);
+        match next {
+            Ok(stage) => self.stage = stage,
+            Err(_) => self.at = at,
+        }
+        next.map(|_| ())
+    }
+
+    fn next<R: ReadAt>(&mut self, window: &mut Window<'_, R>, report: &mut Report<'_>) -> Checked<Stage> {
+        Ok(match self.stage {
             Stage::Head => self.head(window, report)?,
             Stage::Length(text) => {
-                let len = u32::from_le_bytes(self.array(window, text.place())?);
-                self.need(u64::from(len), text.place())?;
+                let len = self.u32(window, text.place(), report)?;
+                self.need(u64::from(len), text.place(), report)?;
                 Stage::Bytes { text, from: self.at, len, left: len, utf8: Utf8::START }
             }
             Stage::Bytes { text, from, len, left: 0, utf8 } => {
                 if !utf8.is_complete() {
                     let error = Error::new(Code::TokenizerNotUtf8, text.place()).at(from);
-                    return Err(error.values(0, u64::from(len)));
+                    return Err(report.refuse(error.values(0, u64::from(len))));
                 }
                 self.after(text)
             }
@@ -153,29 +165,29 @@ impl Walk {
                 let bytes = bytes.get(..num::index(left)).unwrap_or(bytes);
                 utf8.extend(bytes);
                 let taken = num::count(bytes.len());
-                if taken == 0 {
-                    return Err(changed(self.at));
-                }
                 self.at = self.at.saturating_add(u64::from(taken));
                 Stage::Bytes { text, from, len, left: left.saturating_sub(taken), utf8 }
             }
             Stage::TokenCount => {
-                self.info.token_count = self.count(window, MAX_VOCABULARY, Code::TokenizerVocabulary, 4)?;
-                // The special ids stand at the front, 8 bytes in.
+                self.info.token_count = self.count(window, MAX_VOCABULARY, Code::TokenizerVocabulary, 4, report)?;
+                // The special ids stand at the front, 12 bytes before the first string.
                 let special_at = self.info.pre.saturating_sub(12);
-                let specials = [self.info.bos, self.info.eos];
-                specials.into_iter().filter(|id| *id != NO_TOKEN).try_for_each(|id| self.check_id(id, special_at))?;
+                for id in [self.info.bos, self.info.eos] {
+                    if id != NO_TOKEN {
+                        self.check_id(id, special_at, report)?;
+                    }
+                }
                 self.info.tokens = self.at;
                 if self.info.token_count == 0 { Stage::MergeCount } else { Stage::Length(Text::Token(0)) }
             }
             Stage::MergeCount => {
-                self.info.merge_count = self.count(window, MAX_MERGES, Code::TokenizerMerges, 8)?;
+                self.info.merge_count = self.count(window, MAX_MERGES, Code::TokenizerMerges, 8, report)?;
                 self.info.merges = self.at;
                 if self.info.merge_count == 0 { Stage::Trailer } else { Stage::Length(Text::Merge(0, false)) }
             }
             Stage::Trailer => {
                 if self.info.version == VERSION_2 {
-                    self.trailer(window)?;
+                    self.trailer(window, report)?;
                 }
                 Stage::Padding
             }
@@ -190,60 +202,52 @@ impl Walk {
             Stage::Zeros if self.at < self.end => {
                 let (next, found) = window.first_nonzero(self.at, self.end)?;
                 if let Some(found) = found {
-                    return Err(nonzero(found));
+                    return Err(report.refuse(nonzero(found)));
                 }
                 self.at = next;
                 Stage::Zeros
             }
             Stage::Zeros | Stage::Done => Stage::Done,
-        };
-        Ok(self)
+        })
     }
 
     /// Magic, version, flags, special ids: the fields before the first string.
-    fn head<R: ReadAt>(&mut self, window: &mut Window<'_, R>, report: &mut Report<'_>) -> Result<Stage> {
+    fn head<R: ReadAt>(&mut self, window: &mut Window<'_, R>, report: &mut Report<'_>) -> Checked<Stage> {
         let error = |at, code, expected, found| Error::new(code, PLACE).at(at).values(expected, found);
         let at = self.at;
-        let magic: [u8; 4] = self.array(window, PLACE)?;
-        if magic != MAGIC {
-            let [expected, found] = [MAGIC, magic].map(|magic| u64::from(u32::from_be_bytes(magic)));
-            return Err(error(at, Code::TokenizerMagic, expected, found));
+        let magic = self.u32(window, PLACE, report)?;
+        if magic != u32::from_le_bytes(MAGIC) {
+            let [expected, found] = [u32::from_be_bytes(MAGIC), magic.swap_bytes()].map(u64::from);
+            return Err(report.refuse(error(at, Code::TokenizerMagic, expected, found)));
         }
         let at = self.at;
-        let version = u16::from_le_bytes(self.array(window, PLACE)?);
+        let version = self.u16(window, report)?;
         if ![VERSION, VERSION_2].contains(&version) {
-            return Err(error(at, Code::TokenizerVersion, u64::from(VERSION_2), u64::from(version)));
+            let (expected, found) = (u64::from(VERSION_2), u64::from(version));
+            return Err(report.refuse(error(at, Code::TokenizerVersion, expected, found)));
         }
         let at = self.at;
-        let flags = u16::from_le_bytes(self.array(window, PLACE)?);
+        let flags = self.u16(window, report)?;
         if flags != 0 {
             report.deviation(error(at, Code::TokenizerFlags, 0, u64::from(flags)))?;
         }
         self.info.version = version;
-        self.info.bos = u32::from_le_bytes(self.array(window, PLACE)?);
-        self.info.eos = u32::from_le_bytes(self.array(window, PLACE)?);
-        let [add_bos] = self.array(window, PLACE)?;
-        self.info.add_bos = add_bos != 0;
-        self.zeros(window)?;
+        self.info.bos = self.u32(window, PLACE, report)?;
+        self.info.eos = self.u32(window, PLACE, report)?;
+        self.info.add_bos = self.u8_then_zeros(window, u8::MAX, report)? != 0;
         self.info.pre = self.at;
         Ok(Stage::Length(Text::Pre))
     }
 
     /// The stop ids of version 2.
-    fn trailer<R: ReadAt>(&mut self, window: &mut Window<'_, R>) -> Result<()> {
-        let at = self.at;
-        let [count] = self.array(window, PLACE)?;
-        let count = usize::from(count);
-        if count > MAX_STOPS {
-            let error = Error::new(Code::TokenizerStops, PLACE).at(at);
-            return Err(error.values(num::wide(MAX_STOPS), num::wide(count)));
-        }
-        self.zeros(window)?;
-        for index in 0..MAX_STOPS {
+    fn trailer<R: ReadAt>(&mut self, window: &mut Window<'_, R>, report: &mut Report<'_>) -> Checked<()> {
+        let most = u8::try_from(MAX_STOPS).unwrap_or(u8::MAX);
+        let count = self.u8_then_zeros(window, most, report)?;
+        for index in 0..most {
             let at = self.at;
-            let id = u32::from_le_bytes(self.array(window, PLACE)?);
+            let id = self.u32(window, PLACE, report)?;
             if index < count {
-                self.check_id(id, at)?;
+                self.check_id(id, at, report)?;
             }
         }
         Ok(())
@@ -265,47 +269,86 @@ impl Walk {
         }
     }
 
-    /// The next `N` bytes.
-    fn array<R: ReadAt, const N: usize>(&mut self, window: &mut Window<'_, R>, place: Place) -> Result<[u8; N]> {
-        self.need(num::wide(N), place)?;
-        let bytes = window.ahead(self.at, self.end, N)?;
-        let array = bytes.first_chunk().copied().ok_or(changed(self.at))?;
-        self.at = self.at.saturating_add(num::wide(N));
-        Ok(array)
+    /// The next `len` bytes, at most 4, as a number.
+    #[inline(never)]
+    fn field<R: ReadAt>(
+        &mut self,
+        window: &mut Window<'_, R>,
+        len: usize,
+        place: Place,
+        report: &mut Report<'_>,
+    ) -> Checked<u32> {
+        self.need(num::wide(len), place, report)?;
+        let bytes = window.ahead(self.at, self.end, len)?;
+        let value = bytes.iter().take(len).rev().fold(0u32, |value, byte| (value << 8) | u32::from(*byte));
+        self.at = self.at.saturating_add(num::wide(len));
+        Ok(value)
     }
 
-    fn need(&self, len: u64, place: Place) -> Result<()> {
+    fn u32<R: ReadAt>(&mut self, window: &mut Window<'_, R>, place: Place, report: &mut Report<'_>) -> Checked<u32> {
+        self.field(window, 4, place, report)
+    }
+
+    fn u16<R: ReadAt>(&mut self, window: &mut Window<'_, R>, report: &mut Report<'_>) -> Checked<u16> {
+        self.field(window, 2, PLACE, report).map(|value| u16::try_from(value).unwrap_or_default())
+    }
+
+    /// A byte, at most `most` (only the number of stop ids has a bound), and the three bytes of padding behind it.
+    fn u8_then_zeros<R: ReadAt>(
+        &mut self,
+        window: &mut Window<'_, R>,
+        most: u8,
+        report: &mut Report<'_>,
+    ) -> Checked<u8> {
+        let at = self.at;
+        let byte = u8::try_from(self.field(window, 1, PLACE, report)?).unwrap_or_default();
+        if byte > most {
+            let error = Error::new(Code::TokenizerStops, PLACE).at(at);
+            return Err(report.refuse(error.values(u64::from(most), u64::from(byte))));
+        }
+        let at = self.at;
+        let padding = self.field(window, 3, PLACE, report)?.to_le_bytes();
+        match crate::validate::first_nonzero(&padding, at) {
+            Some(found) => Err(report.refuse(nonzero(found))),
+            None => Ok(byte),
+        }
+    }
+
+    #[inline(never)]
+    fn need(&self, len: u64, place: Place, report: &mut Report<'_>) -> Checked<()> {
         let have = self.end.saturating_sub(self.at);
         if len <= have {
             return Ok(());
         }
-        Err(Error::new(Code::TokenizerTruncated, place).at(self.at).values(len, have))
+        Err(report.refuse(Error::new(Code::TokenizerTruncated, place).at(self.at).values(len, have)))
     }
 
     /// A count of items of at least `least` bytes each.
-    fn count<R: ReadAt>(&mut self, window: &mut Window<'_, R>, limit: u32, code: Code, least: u64) -> Result<u32> {
+    #[inline(never)]
+    fn count<R: ReadAt>(
+        &mut self,
+        window: &mut Window<'_, R>,
+        limit: u32,
+        code: Code,
+        least: u64,
+        report: &mut Report<'_>,
+    ) -> Checked<u32> {
         let at = self.at;
-        let count = u32::from_le_bytes(self.array(window, PLACE)?);
+        let count = self.u32(window, PLACE, report)?;
         if count > limit {
-            return Err(Error::new(code, PLACE).at(at).values(u64::from(limit), u64::from(count)));
+            return Err(report.refuse(Error::new(code, PLACE).at(at).values(u64::from(limit), u64::from(count))));
         }
-        self.need(u64::from(count).saturating_mul(least), PLACE)?;
+        self.need(u64::from(count).saturating_mul(least), PLACE, report)?;
         Ok(count)
     }
 
-    fn check_id(&self, id: u32, at: u64) -> Result<()> {
+    #[inline(never)]
+    fn check_id(&self, id: u32, at: u64, report: &mut Report<'_>) -> Checked<()> {
         if id < self.info.token_count {
             return Ok(());
         }
         let error = Error::new(Code::TokenizerSpecialId, PLACE).at(at);
-        Err(error.values(u64::from(self.info.token_count), u64::from(id)))
-    }
-
-    /// Three bytes of padding.
-    fn zeros<R: ReadAt>(&mut self, window: &mut Window<'_, R>) -> Result<()> {
-        let at = self.at;
-        let bytes: [u8; 3] = self.array(window, PLACE)?;
-        crate::validate::first_nonzero(&bytes, at).map_or(Ok(()), |found| Err(nonzero(found)))
+        Err(report.refuse(error.values(u64::from(self.info.token_count), u64::from(id))))
     }
 }
 

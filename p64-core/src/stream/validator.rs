@@ -18,11 +18,11 @@ use crate::layout::tensor::RawTensorEntry;
 use crate::num;
 use crate::validate::blobs::{self, Blobs};
 use crate::validate::entries::{self, Types};
-use crate::validate::names::{Names, WINDOW, check_head, duplicate, nonzero_tail};
+use crate::validate::names::{Names, check_head, nonzero_tail};
 use crate::validate::order::Order;
 use crate::validate::{
-    Integrity, MAX_UNINDEXED, NameSlot, OpenOptions, Policy, Report, Sections, Storage, checksums, header, hparams,
-    manifold, sections,
+    Checked, Integrity, MAX_UNINDEXED, NameSlot, OpenOptions, Policy, Report, Sections, Stop, Storage, checksums,
+    header, hparams, manifold, sections,
 };
 use core::sync::atomic::AtomicU8;
 use zerocopy::FromZeros;
@@ -88,7 +88,6 @@ enum Phase {
     StringsTail {
         at: u64,
     },
-    NameIndex,
     Duplicates(Duplicates),
     /// The gap before blob `index` is being looked through, then the next one's.
     Blobs {
@@ -142,18 +141,20 @@ impl<'b, R: ReadAt> Validator<'b, R> {
     /// The failed check; every later call answers with it too. After [`Code::ReadFailed`] the next call tries again where
     /// this one stopped (a deviation may then be told twice).
     pub fn step(&mut self, on_warning: &mut dyn FnMut(Error)) -> Result<Step> {
-        match self.advance(&mut Report::new(self.policy, on_warning)) {
-            Ok(phase) => {
-                self.phase = phase;
-                Ok(if matches!(phase, Phase::Done) { Step::Done } else { Step::More })
-            }
-            Err(error) => {
-                if error.code != Code::ReadFailed {
-                    self.phase = Phase::Failed(error);
-                }
-                Err(error)
-            }
+        let mut report = Report::new(self.policy, on_warning);
+        if let Phase::Failed(error) = &self.phase {
+            return Err(*error);
         }
+        let Err(Stop) = self.advance(&mut report) else {
+            return Ok(if matches!(self.phase, Phase::Done) { Step::Done } else { Step::More });
+        };
+        if let Some(error) = report.take_error().or(self.window.take_fault()) {
+            if error.code != Code::ReadFailed {
+                self.phase = Phase::Failed(error);
+            }
+            return Err(error);
+        }
+        Err(Error::new(Code::NotValidated, Place::File))
     }
 
     /// Takes all remaining steps.
@@ -186,246 +187,192 @@ impl<'b, R: ReadAt> Validator<'b, R> {
         Ok(StreamContainer::new(self.window, self.facts, names, self.verified, self.integrity, self.checksum))
     }
 
-    fn advance(&mut self, report: &mut Report<'_>) -> Result<Phase> {
-        let Self { window, facts, .. } = self;
-        let sections = facts.sections;
+    /// The next piece of work. What it has not read yet it has not changed, so that it can be tried again.
+    #[inline(never)]
+    fn advance(&mut self, report: &mut Report<'_>) -> Checked<()> {
+        let Self { window, facts, phase, .. } = self;
+        let sections = &facts.sections;
         let tensors = facts.header.tensor_count.get();
-        Ok(match self.phase {
+        match phase {
             Phase::Header => {
                 let len = window.len();
-                let bytes = window.ahead(0, len, size_of::<RawHeader>())?;
-                facts.header = *header::check(bytes, len, report)?;
-                Phase::Sections
+                facts.header = *header::check(window.ahead(0, len, size_of::<RawHeader>())?, len, report)?;
+                *phase = Phase::Sections;
             }
             Phase::Sections => {
                 let len = window.len();
-                let hparams = sections::locate_hparams(&facts.header, len)?;
+                let hparams = sections::locate_hparams(&facts.header, len, report)?;
                 facts.hparams = window.record(hparams.start())?;
                 facts.sections = sections::locate(&facts.header, facts.hparams.n_layer.get(), len, report)?;
-                Phase::gap(&facts.sections, 0)
+                *phase = Phase::gap(&facts.sections, 0);
             }
-            Phase::Gaps { index, at } => match sections.gaps().get(index) {
-                None => Phase::MetadataChecksum { at: 0, crc: 0 },
+            Phase::Gaps { index, at } => match sections.gaps().get(*index) {
+                None => *phase = Phase::MetadataChecksum { at: 0, crc: 0 },
                 Some((section, gap)) => {
-                    let (next, found) = window.first_nonzero(at, gap.end())?;
+                    let (next, found) = window.first_nonzero(*at, gap.end())?;
                     if let Some(found) = found {
                         report.deviation(sections::gap_not_zero(*section, found))?;
                     }
-                    if next < gap.end() {
-                        Phase::Gaps { index, at: next }
-                    } else {
-                        Phase::gap(&sections, index.saturating_add(1))
+                    *at = next;
+                    if next >= gap.end() {
+                        *phase = Phase::gap(sections, index.saturating_add(1));
                     }
                 }
             },
-            Phase::MetadataChecksum { at, crc } if at < sections.checksums.start() => {
-                let bytes = window.some(at, sections.checksums.start())?;
-                Phase::MetadataChecksum {
-                    at: at.saturating_add(num::wide(bytes.len())),
-                    crc: self.checksum.update(crc, bytes),
-                }
+            Phase::MetadataChecksum { at, crc } if *at < sections.checksums.start() => {
+                let bytes = window.some(*at, sections.checksums.start())?;
+                *crc = self.checksum.update(*crc, bytes);
+                *at = at.saturating_add(num::wide(bytes.len()));
             }
             Phase::MetadataChecksum { crc, .. } => {
                 let expected = window.record::<U32>(sections.checksums.start())?.get();
-                checksums::compare_metadata(expected, crc, &sections)?;
-                Phase::HParams
+                checksums::compare_metadata(expected, *crc, sections, report)?;
+                *phase = Phase::HParams;
             }
             Phase::HParams => {
                 let len = window.len();
                 let bytes: [u8; 64] = window.record(sections.hparams.start())?;
-                facts.hparams = *hparams::check(&bytes, len, &facts.header, &sections, report)?;
-                Phase::Manifold { index: 0 }
+                facts.hparams = *hparams::check(&bytes, len, &facts.header, sections, report)?;
+                *phase = Phase::Manifold { index: 0 };
             }
-            Phase::Manifold { index } if index <= facts.hparams.n_layer.get() => {
-                let at = sections.manifold.start().saturating_add(u64::from(index).saturating_mul(64));
+            Phase::Manifold { index } if *index <= facts.hparams.n_layer.get() => {
+                let at = sections.manifold.start().saturating_add(u64::from(*index).saturating_mul(64));
                 let record: RawManifold = window.next_record(at, sections.manifold.end())?;
                 manifold::check(core::slice::from_ref(&record), at, report)?;
-                Phase::Manifold { index: index.saturating_add(1) }
+                *index = index.saturating_add(1);
             }
-            Phase::Manifold { .. } => Phase::Entries { index: 0, types: Types::default() },
-            Phase::Entries { index, mut types } if index < tensors => {
-                let entry = facts.next_entry(window, index)?;
+            Phase::Manifold { .. } => *phase = Phase::Entries { index: 0, types: Types::default() },
+            Phase::Entries { index, types } if *index < tensors => {
+                let entry = facts.next_entry(window, *index)?;
                 let manifold_count = u64::from(facts.hparams.n_layer.get()).saturating_add(1);
-                entries::check_one(&entry, index, facts.entry_at(index), manifold_count, report)?;
+                entries::check_one(&entry, *index, facts.entry_at(*index), manifold_count, report)?;
                 types.add(&entry);
-                Phase::Entries { index: index.saturating_add(1), types }
+                *index = index.saturating_add(1);
             }
             Phase::Entries { types, .. } => {
                 types.check_flags(&facts.header, report)?;
-                Phase::StringsHead
+                *phase = Phase::StringsHead;
             }
             Phase::StringsHead => {
                 let strings = sections.strings;
-                let first =
-                    if strings.is_empty() { None } else { window.some(strings.start(), strings.end())?.first() };
+                let first = window.some(strings.start(), strings.end())?.first();
                 check_head(first.copied(), strings.start(), report)?;
-                Phase::Names { index: 0, names: Names::new(strings.start(), strings.len()) }
+                *phase = Phase::Names { index: 0, names: Names::new(strings.start(), strings.len()) };
             }
-            Phase::Names { index, mut names } if index < tensors => {
-                let offset = facts.entry(window, index)?.name_offset.get();
+            Phase::Names { index, names } if *index < tensors => {
+                let offset = facts.entry(window, *index)?.name_offset.get();
                 let at = sections.strings.start().saturating_add(u64::from(offset));
                 let name = names::walk(window, at, sections.strings.end())?;
-                names.accept(index, offset, name.len, name.len.is_none() || name.utf8, report)?;
-                if let Some(slot) = self.names.get_mut(num::index(index)) {
-                    *slot = NameSlot { hash: name.hash, index };
+                names.accept(*index, offset, name.len, name.len.is_none() || name.utf8, report)?;
+                if let Some(slot) = self.names.get_mut(num::index(*index)) {
+                    *slot = NameSlot { hash: name.hash, index: *index };
                 }
-                Phase::Names { index: index.saturating_add(1), names }
+                *index = index.saturating_add(1);
             }
             Phase::Names { names, .. } => {
-                Phase::StringsTail { at: sections.strings.start().saturating_add(names.end()) }
+                *phase = Phase::StringsTail { at: sections.strings.start().saturating_add(names.end()) };
             }
-            Phase::StringsTail { at } if at < sections.strings.end() => {
-                let (next, found) = window.first_nonzero(at, sections.strings.end())?;
+            Phase::StringsTail { at } if *at < sections.strings.end() => {
+                let (next, found) = window.first_nonzero(*at, sections.strings.end())?;
                 if let Some(found) = found {
                     report.deviation(nonzero_tail(found))?;
                 }
-                Phase::StringsTail { at: next }
+                *at = next;
             }
-            Phase::StringsTail { .. } => Phase::NameIndex,
-            Phase::NameIndex => {
+            Phase::StringsTail { .. } => {
                 let have = self.names.len();
-                let too_many = |have| Error::new(Code::TooManyTensors, Place::File).values(have, u64::from(tensors));
-                if have == 0 {
-                    if tensors > MAX_UNINDEXED {
-                        return Err(too_many(0));
+                let slots = self.names.get_mut(..num::index(tensors)).filter(|_| have > 0);
+                let too_many = Error::new(Code::TooManyTensors, Place::File);
+                *phase = match slots {
+                    Some(slots) => {
+                        index::sort(slots);
+                        Phase::Duplicates(Duplicates::INDEX)
                     }
-                    Phase::Duplicates(Duplicates::PASSES)
-                } else {
-                    let slots = self.names.get_mut(..num::index(tensors)).ok_or(too_many(num::wide(have)))?;
-                    index::sort(slots);
-                    Phase::Duplicates(Duplicates::INDEX)
+                    None if have == 0 && tensors <= MAX_UNINDEXED => Phase::Duplicates(Duplicates::PASSES),
+                    None => return Err(report.refuse(too_many.values(num::wide(have), u64::from(tensors)))),
+                };
+            }
+            Phase::Duplicates(state) => {
+                if state.step(facts, self.names, window, report)? {
+                    *phase = next_blob(facts, window, 0, Blobs::new(&facts.header, sections, window.len()), report)?;
                 }
             }
-            Phase::Duplicates(state) => match self.duplicates(state, report)? {
-                Some(state) => Phase::Duplicates(state),
-                None => {
-                    let blobs = Blobs::new(&self.facts.header, &sections, self.window.len());
-                    self.next_blob(0, blobs)?
-                }
-            },
             Phase::Blobs { index, blobs, gap } => {
                 let (next, found) = window.first_nonzero(gap.start(), gap.end())?;
                 if let Some(found) = found {
-                    report.deviation(blobs::padding(index, found))?;
+                    report.deviation(blobs::padding(*index, found))?;
                 }
-                match Extent::between(next, gap.end()).filter(|gap| !gap.is_empty()) {
-                    Some(gap) => Phase::Blobs { index, blobs, gap },
-                    None => self.next_blob(index.saturating_add(1), blobs)?,
+                *gap = Extent::between(next, gap.end()).unwrap_or_default();
+                if gap.is_empty() {
+                    *phase = next_blob(facts, window, index.saturating_add(1), *blobs, report)?;
                 }
             }
-            Phase::Tail { blobs, at } if at < blobs.tail().end() => {
-                let (next, found) = window.first_nonzero(at, blobs.tail().end())?;
+            Phase::Tail { blobs, at } if *at < blobs.tail().end() => {
+                let (next, found) = window.first_nonzero(*at, blobs.tail().end())?;
                 if let Some(found) = found {
                     report.deviation(blobs::tail_padding(found))?;
                 }
-                Phase::Tail { blobs, at: next }
+                *at = next;
             }
             Phase::Tail { blobs, .. } => {
                 blobs.check_length(report)?;
-                Phase::Order { index: 0, order: Order::new(facts.hparams.n_layer.get()) }
+                let promised = facts.header.flags().contains(Flags::LAYER_MAJOR);
+                // Where nothing is promised there is nothing to compare.
+                let index = if promised { 0 } else { tensors };
+                *phase = Phase::Order { index, order: Order::new(facts.hparams.n_layer.get()) };
             }
-            Phase::Order { index, mut order }
-                if index < tensors && facts.header.flags().contains(Flags::LAYER_MAJOR) =>
-            {
-                order.accept(index, &facts.next_entry(window, index)?, report)?;
-                Phase::Order { index: index.saturating_add(1), order }
+            Phase::Order { index, order } if *index < tensors => {
+                order.accept(*index, &facts.next_entry(window, *index)?, report)?;
+                *index = index.saturating_add(1);
             }
             Phase::Order { .. } => {
-                Phase::Schedule(if sections.schedule.is_some() { Schedule::START } else { Schedule::Done(false) })
+                let none = sections.schedule.is_none();
+                *phase = Phase::Schedule(if none { Schedule::Done(false) } else { Schedule::START });
             }
             Phase::Schedule(Schedule::Done(holds)) => {
-                facts.has_schedule = holds;
+                facts.has_schedule = *holds;
                 if sections.tokenizer.is_empty() {
-                    sections::check_absent_tokenizer(&facts.header, &sections, report)?;
-                    self.first_checksum()
+                    sections::check_absent_tokenizer(&facts.header, sections, report)?;
+                    *phase = Phase::checksums(self.integrity);
                 } else {
-                    Phase::Tokenizer(Walk::new(sections.tokenizer))
+                    *phase = Phase::Tokenizer(Walk::new(sections.tokenizer));
                 }
             }
-            Phase::Schedule(state) => {
-                Phase::Schedule(state.step(facts, sections.schedule.unwrap_or_default(), window, report)?)
-            }
-            Phase::Tokenizer(walk) => match walk.info() {
-                Some(info) => {
+            Phase::Schedule(state) => state.step(facts, sections.schedule.unwrap_or_default(), window, report)?,
+            Phase::Tokenizer(walk) => {
+                if let Some(info) = walk.info() {
                     facts.tokenizer = Some(info);
-                    self.first_checksum()
+                    *phase = Phase::checksums(self.integrity);
+                } else {
+                    walk.step(window, report)?;
                 }
-                None => Phase::Tokenizer(walk.step(window, report)?),
-            },
-            Phase::BlobChecksum { index, .. } if index >= tensors => Phase::Done,
+            }
+            Phase::BlobChecksum { index, .. } if *index >= tensors => *phase = Phase::Done,
             Phase::BlobChecksum { index, done, crc } => {
-                match facts.blob_checksum(window, self.checksum, index, done, crc)? {
-                    Some((done, crc)) => Phase::BlobChecksum { index, done, crc },
-                    None => Phase::BlobChecksum { index: index.saturating_add(1), done: 0, crc: 0 },
+                if facts.blob_checksum(window, self.checksum, *index, done, crc)? {
+                    *phase = Phase::BlobChecksum { index: index.saturating_add(1), done: 0, crc: 0 };
                 }
             }
-            Phase::Done => Phase::Done,
-            Phase::Failed(error) => return Err(error),
-        })
-    }
-
-    fn first_checksum(&self) -> Phase {
-        match self.integrity {
-            Integrity::Full => Phase::BlobChecksum { index: 0, done: 0, crc: 0 },
-            Integrity::Lazy => Phase::Done,
+            Phase::Done | Phase::Failed(_) => {}
         }
+        Ok(())
     }
+}
 
-    /// Blob `index`, with the gap before it to be looked through; blobs without one are checked at once.
-    fn next_blob(&mut self, index: u32, mut blobs: Blobs) -> Result<Phase> {
-        if index >= self.facts.header.tensor_count.get() {
-            return Ok(Phase::Tail { blobs, at: blobs.tail().start() });
-        }
-        let entry = self.facts.entry(&mut self.window, index)?;
-        let gap = blobs.accept(index, &entry)?;
-        Ok(Phase::Blobs { index, blobs, gap })
+/// Blob `index`, with the gap before it to be looked through; behind the last one, the file's tail.
+#[inline(never)]
+fn next_blob<R: ReadAt>(
+    facts: &Facts,
+    window: &mut Window<'_, R>,
+    index: u32,
+    mut blobs: Blobs,
+    report: &mut Report<'_>,
+) -> Checked<Phase> {
+    if index >= facts.header.tensor_count.get() {
+        return Ok(Phase::Tail { blobs, at: blobs.tail().start() });
     }
-
-    /// Compares names; `None` when all have been.
-    fn duplicates(&mut self, state: Duplicates, report: &mut Report<'_>) -> Result<Option<Duplicates>> {
-        let Self { window, facts, .. } = self;
-        let tensors = facts.header.tensor_count.get();
-        let end = facts.sections.strings.end();
-        match state {
-            Duplicates::Passes { base, .. } if base >= tensors => Ok(None),
-            Duplicates::Passes { base, index, hashes } if index >= tensors => {
-                let base = base.saturating_add(num::count(WINDOW));
-                Ok(Some(Duplicates::Passes { base, index: base, hashes }))
-            }
-            Duplicates::Passes { base, index, mut hashes } => {
-                let at = facts.name_at(window, index)?;
-                let hash = names::walk(window, at, end)?.hash;
-                for (first, other) in (base..index).zip(hashes) {
-                    if other == hash {
-                        let first_at = facts.name_at(window, first)?;
-                        if names::equal(window, first_at, at, end)? {
-                            report.deviation(duplicate(first, index))?;
-                        }
-                    }
-                }
-                if let Some(slot) = hashes.get_mut(num::index(index.saturating_sub(base))) {
-                    *slot = hash;
-                }
-                Ok(Some(Duplicates::Passes { base, index: index.saturating_add(1), hashes }))
-            }
-            Duplicates::Index { at, .. } if at >= tensors => Ok(None),
-            Duplicates::Index { at, back } => {
-                let next = Duplicates::Index { at: at.saturating_add(1), back: 1 };
-                let slot = |at: u32| self.names.get(num::index(at)).copied().unwrap_or_default();
-                let Some(other) = at.checked_sub(back).map(slot) else { return Ok(Some(next)) };
-                let own = slot(at);
-                if other.hash != own.hash {
-                    return Ok(Some(next));
-                }
-                let [a, b] = [facts.name_at(window, other.index)?, facts.name_at(window, own.index)?];
-                if names::equal(window, a, b, end)? {
-                    report.deviation(duplicate(other.index, own.index))?;
-                    return Ok(Some(next));
-                }
-                Ok(Some(Duplicates::Index { at, back: back.saturating_add(1) }))
-            }
-        }
-    }
+    let gap = blobs.accept(index, &facts.entry(window, index)?, report)?;
+    Ok(Phase::Blobs { index, blobs, gap })
 }
 
 impl Phase {
@@ -433,6 +380,14 @@ impl Phase {
     fn gap(sections: &Sections, index: usize) -> Self {
         let at = sections.gaps().get(index).map_or(0, |(_, gap)| gap.start());
         Self::Gaps { index, at }
+    }
+
+    /// What follows the structure: the blobs, unless they are verified later.
+    const fn checksums(integrity: Integrity) -> Self {
+        match integrity {
+            Integrity::Full => Self::BlobChecksum { index: 0, done: 0, crc: 0 },
+            Integrity::Lazy => Self::Done,
+        }
     }
 }
 
@@ -443,38 +398,45 @@ impl Facts {
     }
 
     /// An entry by itself.
-    pub(super) fn entry<R: ReadAt>(&self, window: &mut Window<'_, R>, index: u32) -> Result<RawTensorEntry> {
+    #[inline(never)]
+    pub(super) fn entry<R: ReadAt>(&self, window: &mut Window<'_, R>, index: u32) -> Checked<RawTensorEntry> {
         window.record(self.entry_at(index))
     }
 
     /// An entry on a way through the table.
-    pub(super) fn next_entry<R: ReadAt>(&self, window: &mut Window<'_, R>, index: u32) -> Result<RawTensorEntry> {
+    #[inline(never)]
+    pub(super) fn next_entry<R: ReadAt>(&self, window: &mut Window<'_, R>, index: u32) -> Checked<RawTensorEntry> {
         window.next_record(self.entry_at(index), self.sections.tensors.end())
     }
 
     /// File offset of a tensor's name.
-    pub(super) fn name_at<R: ReadAt>(&self, window: &mut Window<'_, R>, index: u32) -> Result<u64> {
+    pub(super) fn name_at<R: ReadAt>(&self, window: &mut Window<'_, R>, index: u32) -> Checked<u64> {
         let offset = u64::from(self.entry(window, index)?.name_offset.get());
         Ok(self.sections.strings.start().saturating_add(offset))
     }
 
-    /// Takes in the next buffer of a blob, of which `done` bytes have the checksum `crc`; compares at its end (`None`).
+    /// Takes in the next buffer of a blob, of which `done` bytes have the checksum `crc`; `true` when all of it has been and
+    /// the checksum is the table's.
+    #[inline(never)]
     pub(super) fn blob_checksum<R: ReadAt>(
         &self,
         window: &mut Window<'_, R>,
         checksum: Checksum,
         index: u32,
-        done: u64,
-        crc: u32,
-    ) -> Result<Option<(u64, u32)>> {
+        done: &mut u64,
+        crc: &mut u32,
+    ) -> Checked<bool> {
         let entry = self.entry(window, index)?;
         let (offset, size) = (u64::from(entry.blob_offset.get()), u64::from(entry.blob_size.get()));
-        if done < size {
-            let bytes = window.some(offset.saturating_add(done), offset.saturating_add(size))?;
-            return Ok(Some((done.saturating_add(num::wide(bytes.len())), checksum.update(crc, bytes))));
+        if *done < size {
+            let bytes = window.some(offset.saturating_add(*done), offset.saturating_add(size))?;
+            *crc = checksum.update(*crc, bytes);
+            *done = done.saturating_add(num::wide(bytes.len()));
+            return Ok(false);
         }
         let stored = u64::from(index).saturating_add(1).saturating_mul(4);
         let expected = window.record::<U32>(self.sections.checksums.start().saturating_add(stored))?.get();
-        checksums::compare_blob(index, expected, crc).map(|()| None)
+        checksums::compare_blob(index, expected, *crc).map_err(|error| window.refuse(error))?;
+        Ok(true)
     }
 }

@@ -1,9 +1,9 @@
 //! Spec §7.4, §12, §14.12: where the payloads lie, and that nothing but zero lies between and behind them.
 #![forbid(unsafe_code)]
 
-use super::policy::Report;
+use super::policy::{Checked, Report};
 use super::sections::Sections;
-use crate::error::{Code, Error, Place, Result, Section};
+use crate::error::{Code, Error, Place, Section};
 use crate::extent::{Extent, align_up, is_aligned};
 use crate::layout::flags::Flags;
 use crate::layout::header::RawHeader;
@@ -17,11 +17,11 @@ pub(super) fn check(
     header: &RawHeader,
     sections: &Sections,
     report: &mut Report<'_>,
-) -> Result<()> {
+) -> Checked<()> {
     let nonzero = |gap: Extent| super::first_nonzero(gap.of(file).unwrap_or_default(), gap.start());
     let mut blobs = Blobs::new(header, sections, num::wide(file.len()));
     for (index, entry) in (0u32..).zip(entries) {
-        let gap = blobs.accept(index, entry)?;
+        let gap = blobs.accept(index, entry, report)?;
         if let Some(nonzero) = nonzero(gap) {
             report.deviation(padding(index, nonzero))?;
         }
@@ -59,23 +59,26 @@ impl Blobs {
     }
 
     /// Checks where the next one lies, and answers with the gap before it, which must be zero.
-    pub(crate) fn accept(&mut self, index: u32, entry: &RawTensorEntry) -> Result<Extent> {
+    #[inline(never)]
+    pub(crate) fn accept(&mut self, index: u32, entry: &RawTensorEntry, report: &mut Report<'_>) -> Checked<Extent> {
         let error = |code| Error::new(code, Place::Tensor(index));
-        let extent = Extent::new(u64::from(entry.blob_offset.get()), u64::from(entry.blob_size.get()))
-            .ok_or_else(|| error(Code::BlobBounds).values(self.len, u64::MAX))?;
+        let Some(extent) = Extent::new(u64::from(entry.blob_offset.get()), u64::from(entry.blob_size.get())) else {
+            return Err(report.refuse(error(Code::BlobBounds).values(self.len, u64::MAX)));
+        };
         let manifold_idx = entry.manifold_idx.get();
         let within = self.packed && self.group == Some(manifold_idx);
         let alignment = if within { PACK_ALIGN.min(self.page) } else { self.page };
         if !is_aligned(extent.start(), alignment) {
-            return Err(error(Code::BlobAlignment).values(alignment, extent.start()));
+            return Err(report.refuse(error(Code::BlobAlignment).values(alignment, extent.start())));
         }
         if extent.start() < self.floor {
-            return Err(error(Code::BlobFloor).values(self.floor, extent.start()));
+            return Err(report.refuse(error(Code::BlobFloor).values(self.floor, extent.start())));
         }
-        let gap = Extent::between(self.end, extent.start())
-            .ok_or_else(|| error(Code::BlobOrder).values(self.end, extent.start()))?;
+        let Some(gap) = Extent::between(self.end, extent.start()) else {
+            return Err(report.refuse(error(Code::BlobOrder).values(self.end, extent.start())));
+        };
         if extent.end() > self.len {
-            return Err(error(Code::BlobBounds).values(self.len, extent.end()));
+            return Err(report.refuse(error(Code::BlobBounds).values(self.len, extent.end())));
         }
         self.end = extent.end();
         self.group = Some(manifold_idx);
@@ -88,7 +91,7 @@ impl Blobs {
     }
 
     /// The file ends where its content does, rounded up.
-    pub(crate) fn check_length(&self, report: &mut Report<'_>) -> Result<()> {
+    pub(crate) fn check_length(&self, report: &mut Report<'_>) -> Checked<()> {
         let expected = align_up(self.end, SECTION_ALIGN);
         if expected == Some(self.len) {
             return Ok(());

@@ -1,6 +1,7 @@
 //! Spec §11, §14.8 and §14.13: the integrity table.
 #![forbid(unsafe_code)]
 
+use super::policy::{Checked, Report};
 use super::sections::Sections;
 use crate::crc32c::Checksum;
 use crate::error::{Code, Error, Place, Result, Section};
@@ -9,18 +10,24 @@ use crate::layout::tensor::RawTensorEntry;
 use crate::num;
 use zerocopy::little_endian::U32;
 
-pub(super) fn check_metadata(file: &[u8], sections: &Sections, table: &[U32], checksum: Checksum) -> Result<()> {
+pub(super) fn check_metadata(
+    file: &[u8],
+    sections: &Sections,
+    table: &[U32],
+    checksum: Checksum,
+    report: &mut Report<'_>,
+) -> Checked<()> {
     let covered = Extent::between(0, sections.checksums.start()).and_then(|extent| extent.of(file)).unwrap_or_default();
     let expected = table.first().map_or(0, |crc| crc.get());
-    compare_metadata(expected, checksum.of(covered), sections)
+    compare_metadata(expected, checksum.of(covered), sections, report)
 }
 
-pub(crate) fn compare_metadata(expected: u32, found: u32, sections: &Sections) -> Result<()> {
+pub(crate) fn compare_metadata(expected: u32, found: u32, sections: &Sections, report: &mut Report<'_>) -> Checked<()> {
     if found == expected {
         return Ok(());
     }
     let error = Error::new(Code::MetadataChecksum, Place::Section(Section::Checksums)).at(sections.checksums.start());
-    Err(error.values(u64::from(expected), u64::from(found)))
+    Err(report.refuse(error.values(u64::from(expected), u64::from(found))))
 }
 
 pub(super) fn check_blobs(file: &[u8], entries: &[RawTensorEntry], table: &[U32], checksum: Checksum) -> Result<()> {

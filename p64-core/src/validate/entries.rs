@@ -1,9 +1,9 @@
 //! Spec §7, §14.9 and §14.10: each tensor entry by itself, and the flags that speak of all of them.
 #![forbid(unsafe_code)]
 
-use super::policy::{Policy, Report};
+use super::policy::{Checked, Policy, Report};
 use super::sections::Sections;
-use crate::error::{Code, Error, Place, Result, Section};
+use crate::error::{Code, Error, Place, Section};
 use crate::layout::RECORD;
 use crate::layout::dtype::{DType, SizeError};
 use crate::layout::flags::Flags;
@@ -20,7 +20,7 @@ pub(super) fn check(
     hparams: &RawHParams,
     sections: &Sections,
     report: &mut Report<'_>,
-) -> Result<()> {
+) -> Checked<()> {
     let manifold_count = u64::from(hparams.n_layer.get()).saturating_add(1);
     let mut types = Types::default();
     for (index, entry) in (0u32..).zip(entries) {
@@ -45,7 +45,7 @@ impl Types {
     }
 
     /// The flags against what all entries together hold.
-    pub(crate) fn check_flags(self, header: &RawHeader, report: &mut Report<'_>) -> Result<()> {
+    pub(crate) fn check_flags(self, header: &RawHeader, report: &mut Report<'_>) -> Checked<()> {
         for (flag, code, content) in
             [(Flags::TERNARY, Code::FlagTernary, self.ternary), (Flags::Q4K_SOA, Code::FlagQ4kSoa, self.q4k_soa)]
         {
@@ -60,29 +60,32 @@ impl Types {
 }
 
 /// Checks the entry that stands at file offset `start`.
+#[inline(never)]
 pub(crate) fn check_one(
     entry: &RawTensorEntry,
     index: u32,
     start: u64,
     manifold_count: u64,
     report: &mut Report<'_>,
-) -> Result<()> {
+) -> Checked<()> {
     let error = |code, at: u64| Error::new(code, Place::Tensor(index)).at(start.saturating_add(at));
 
     let dtype = entry.dtype();
-    let shape = shape_of(entry)
-        .ok_or_else(|| error(Code::BadRank, 12).values(num::wide(Shape::MAX_RANK), u64::from(entry.rank.get())))?;
+    let Some(shape) = shape_of(entry) else {
+        let (most, rank) = (num::wide(Shape::MAX_RANK), u64::from(entry.rank.get()));
+        return Err(report.refuse(error(Code::BadRank, 12).values(most, rank)));
+    };
     for (dimension, at) in entry.dimensions.iter().zip([16u64, 20, 24, 28]).skip(shape.rank()) {
         let finding = error(Code::UnusedDimension, at).values(0, u64::from(dimension.get()));
         match (dimension.get(), report.policy()) {
             (0, _) => {}
             (1, Policy::Compatible) => report.warn(finding),
-            _ => return Err(finding),
+            _ => return Err(report.refuse(finding)),
         }
     }
     let manifold_idx = u64::from(entry.manifold_idx.get());
     if manifold_idx >= manifold_count {
-        return Err(error(Code::ManifoldIndex, 8).values(manifold_count, manifold_idx));
+        return Err(report.refuse(error(Code::ManifoldIndex, 8).values(manifold_count, manifold_idx)));
     }
     let n_layer = manifold_count.saturating_sub(1);
     if entry.role().is_layer() != (manifold_idx < n_layer) {
@@ -96,13 +99,13 @@ pub(crate) fn check_one(
     let blob_size = u64::from(entry.blob_size.get());
     match dtype.byte_len(&shape) {
         Ok(Some(needed)) if needed != blob_size => {
-            return Err(error(Code::BlobSize, 36).values(needed, blob_size));
+            return Err(report.refuse(error(Code::BlobSize, 36).values(needed, blob_size)));
         }
         Ok(Some(_)) => {}
         Ok(None) => report.warn(error(Code::UnknownDType, 6).values(0, u64::from(dtype.id()))),
-        Err(SizeError::Overflow) => return Err(error(Code::ShapeOverflow, 16)),
+        Err(SizeError::Overflow) => return Err(report.refuse(error(Code::ShapeOverflow, 16))),
         Err(SizeError::PartialBlock(elements)) => {
-            return Err(error(Code::PartialBlock, 16).values(u64::from(elements), shape.row_len()));
+            return Err(report.refuse(error(Code::PartialBlock, 16).values(u64::from(elements), shape.row_len())));
         }
     }
     if let Some((at, byte)) = super::first_nonzero(&entry.reserved, 56) {

@@ -1,8 +1,8 @@
 //! Spec §5, §14.1 to §14.3: the header by itself.
 #![forbid(unsafe_code)]
 
-use super::policy::{Policy, Report};
-use crate::error::{Code, Error, Place, Result, Section};
+use super::policy::{Checked, Policy, Report};
+use crate::error::{Code, Error, Place, Section};
 use crate::layout::flags::Flags;
 use crate::layout::header::{MAGIC, RawHeader, VERSION, VERSION_3};
 use crate::layout::{MIN_PAGE_SIZE, RECORD};
@@ -19,31 +19,32 @@ fn error(code: Code, offset: u64) -> Error {
 }
 
 /// Checks the header that `file`, a file of `len` bytes or its first 64, begins with.
-pub(crate) fn check<'a>(file: &'a [u8], len: u64, report: &mut Report<'_>) -> Result<&'a RawHeader> {
+#[inline(never)]
+pub(crate) fn check<'a>(file: &'a [u8], len: u64, report: &mut Report<'_>) -> Checked<&'a RawHeader> {
     let Ok((header, _)) = RawHeader::ref_from_prefix(file) else {
-        return Err(error(Code::TooShort, 0).values(num::wide(RECORD), len));
+        return Err(report.refuse(error(Code::TooShort, 0).values(num::wide(RECORD), len)));
     };
     if header.magic != MAGIC {
         let [expected, found] = [MAGIC, header.magic].map(|magic| u64::from(u32::from_be_bytes(magic)));
-        return Err(error(Code::BadMagic, 0).values(expected, found));
+        return Err(report.refuse(error(Code::BadMagic, 0).values(expected, found)));
     }
     let version = header.version.get();
     let wrong_version = error(Code::BadVersion, 4).values(u64::from(VERSION), u64::from(version));
     match (version, report.policy()) {
         (VERSION, _) => {}
         (VERSION_3, Policy::Compatible) => report.warn(wrong_version),
-        _ => return Err(wrong_version),
+        _ => return Err(report.refuse(wrong_version)),
     }
     if len >= MAX_FILE_V4 {
-        return Err(error(Code::FileTooLarge, 0).values(MAX_FILE_V4, len));
+        return Err(report.refuse(error(Code::FileTooLarge, 0).values(MAX_FILE_V4, len)));
     }
 
     let flags = header.flags();
     if !flags.contains(Flags::LITTLE_ENDIAN) {
-        return Err(error(Code::NotLittleEndian, 6).values(1, u64::from(flags.0)));
+        return Err(report.refuse(error(Code::NotLittleEndian, 6).values(1, u64::from(flags.0))));
     }
     if version == VERSION_3 && flags.0 & SINCE_4 != 0 {
-        return Err(error(Code::VersionThreeFlags, 6).values(0, u64::from(flags.0 & SINCE_4)));
+        return Err(report.refuse(error(Code::VersionThreeFlags, 6).values(0, u64::from(flags.0 & SINCE_4))));
     }
     if flags.reserved() != 0 {
         report.deviation(error(Code::ReservedFlags, 6).values(0, u64::from(flags.reserved())))?;
@@ -54,7 +55,7 @@ pub(crate) fn check<'a>(file: &'a [u8], len: u64, report: &mut Report<'_>) -> Re
     }
     let page_size = header.page_size.get();
     if !page_size.is_power_of_two() || page_size < MIN_PAGE_SIZE {
-        return Err(error(Code::BadPageSize, 40).values(u64::from(MIN_PAGE_SIZE), u64::from(page_size)));
+        return Err(report.refuse(error(Code::BadPageSize, 40).values(u64::from(MIN_PAGE_SIZE), u64::from(page_size))));
     }
     if let Some((at, byte)) = super::first_nonzero(&header.reserved, 44) {
         report.deviation(error(Code::ReservedHeader, at).values(0, byte))?;

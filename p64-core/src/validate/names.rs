@@ -1,10 +1,10 @@
 //! Spec §8, §14.11: the string table and the names in it.
 #![forbid(unsafe_code)]
 
-use super::policy::Report;
+use super::policy::{Checked, Report};
 use super::sections::Sections;
 use super::{MAX_UNINDEXED, NameSlot};
-use crate::error::{Code, Error, Place, Result, Section};
+use crate::error::{Code, Error, Place, Section};
 use crate::hash::fnv1a64;
 use crate::layout::tensor::RawTensorEntry;
 use crate::limits::MAX_STRING;
@@ -17,7 +17,7 @@ pub(super) fn check<'a>(
     sections: &Sections,
     slots: &'a mut [NameSlot],
     report: &mut Report<'_>,
-) -> Result<&'a [NameSlot]> {
+) -> Checked<&'a [NameSlot]> {
     let start = sections.strings.start();
     check_head(strings.first().copied(), start, report)?;
     let end = check_each(entries, strings, start, report)?;
@@ -29,14 +29,14 @@ pub(super) fn check<'a>(
     let count = num::count(entries.len());
     if slots.is_empty() {
         if count > MAX_UNINDEXED {
-            return Err(Error::new(Code::TooManyTensors, Place::File).values(0, u64::from(count)));
+            return Err(report.refuse(Error::new(Code::TooManyTensors, Place::File).values(0, u64::from(count))));
         }
         find_duplicates_in_passes(entries, strings, report)?;
         return Ok(&[]);
     }
     let have = num::wide(slots.len());
     let Some(slots) = slots.get_mut(..entries.len()) else {
-        return Err(Error::new(Code::TooManyTensors, Place::File).values(have, u64::from(count)));
+        return Err(report.refuse(Error::new(Code::TooManyTensors, Place::File).values(have, u64::from(count))));
     };
     for (slot, (index, entry)) in slots.iter_mut().zip((0u32..).zip(entries)) {
         *slot = NameSlot { hash: name_hash(name_at(entry, strings)), index };
@@ -59,7 +59,7 @@ pub(super) fn check<'a>(
 
 /// Terminated, UTF-8, of sane length, in the order of the entries, together hardly longer than the table. Answers with
 /// the end of the last name.
-fn check_each(entries: &[RawTensorEntry], strings: &[u8], start: u64, report: &mut Report<'_>) -> Result<usize> {
+fn check_each(entries: &[RawTensorEntry], strings: &[u8], start: u64, report: &mut Report<'_>) -> Checked<usize> {
     let mut names = Names::new(start, num::wide(strings.len()));
     for (index, entry) in (0u32..).zip(entries) {
         let offset = entry.name_offset.get();
@@ -94,6 +94,7 @@ impl Names {
 
     /// Checks the next entry's name: `len` bytes before its NUL, `None` when none stands among the first 65,536 bytes or
     /// before the table's end.
+    #[inline(never)]
     pub(crate) fn accept(
         &mut self,
         index: u32,
@@ -101,22 +102,22 @@ impl Names {
         len: Option<u32>,
         utf8: bool,
         report: &mut Report<'_>,
-    ) -> Result<()> {
+    ) -> Checked<()> {
         let (limit, offset) = (u64::from(MAX_STRING), u64::from(offset));
         let error = |code| Error::new(code, Place::Tensor(index)).at(self.start.saturating_add(offset));
         let left = self.size.saturating_sub(offset);
         if left == 0 {
-            return Err(Error::new(Code::NameOffset, Place::Tensor(index)).values(self.size, offset));
+            return Err(report.refuse(Error::new(Code::NameOffset, Place::Tensor(index)).values(self.size, offset)));
         }
         let Some(len) = len.map(u64::from) else {
-            return Err(if left <= limit.saturating_add(1) {
+            return Err(report.refuse(if left <= limit.saturating_add(1) {
                 error(Code::NameUnterminated).values(0, offset)
             } else {
                 error(Code::NameTooLong).values(limit, limit.saturating_add(1))
-            });
+            }));
         };
         if !utf8 {
-            return Err(error(Code::NameNotUtf8).values(0, offset));
+            return Err(report.refuse(error(Code::NameNotUtf8).values(0, offset)));
         }
         if len == 0 {
             report.deviation(error(Code::NameEmpty))?;
@@ -126,7 +127,8 @@ impl Names {
             report.deviation(out_of_order)?;
             self.in_order = false;
         }
-        self.budget = self.budget.checked_sub(len).ok_or(out_of_order)?;
+        let Some(budget) = self.budget.checked_sub(len) else { return Err(report.refuse(out_of_order)) };
+        self.budget = budget;
         self.expected = offset.saturating_add(len).saturating_add(1);
         Ok(())
     }
@@ -141,7 +143,7 @@ impl Names {
 const PLACE: Place = Place::Section(Section::Strings);
 
 /// The table begins with a NUL, so that a name offset of zero is an empty name.
-pub(crate) fn check_head(first: Option<u8>, start: u64, report: &mut Report<'_>) -> Result<()> {
+pub(crate) fn check_head(first: Option<u8>, start: u64, report: &mut Report<'_>) -> Checked<()> {
     if first == Some(0) {
         return Ok(());
     }
@@ -160,7 +162,7 @@ pub(crate) fn duplicate(first: u32, second: u32) -> Error {
 pub(crate) const WINDOW: usize = 32;
 
 /// Looks for duplicates without memory: a window of hashes on the stack, one pass over the later names per window.
-fn find_duplicates_in_passes(entries: &[RawTensorEntry], strings: &[u8], report: &mut Report<'_>) -> Result<()> {
+fn find_duplicates_in_passes(entries: &[RawTensorEntry], strings: &[u8], report: &mut Report<'_>) -> Checked<()> {
     for (chunk, base) in entries.chunks(WINDOW).zip((0u32..).step_by(WINDOW)) {
         let mut hashes = [0u32; WINDOW];
         for (hash, entry) in hashes.iter_mut().zip(chunk) {

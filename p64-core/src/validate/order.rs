@@ -1,8 +1,8 @@
 //! Spec §7.3: layer-major order, when flag bit 4 promises it.
 #![forbid(unsafe_code)]
 
-use super::policy::Report;
-use crate::error::{Code, Error, Place, Result};
+use super::policy::{Checked, Report};
+use crate::error::{Code, Error, Place};
 use crate::layout::flags::Flags;
 use crate::layout::header::RawHeader;
 use crate::layout::hparams::RawHParams;
@@ -25,7 +25,7 @@ pub(super) fn check(
     header: &RawHeader,
     hparams: &RawHParams,
     report: &mut Report<'_>,
-) -> Result<()> {
+) -> Checked<()> {
     if !header.flags().contains(Flags::LAYER_MAJOR) {
         return Ok(());
     }
@@ -45,11 +45,12 @@ impl Order {
         Self { n_layer, last: (0, 0) }
     }
 
-    pub(crate) fn accept(&mut self, index: u32, entry: &RawTensorEntry, report: &mut Report<'_>) -> Result<()> {
+    #[inline(never)]
+    pub(crate) fn accept(&mut self, index: u32, entry: &RawTensorEntry, report: &mut Report<'_>) -> Checked<()> {
         let error = Error::new(Code::LayerMajorOrder, Place::Tensor(index));
         let key = sort_key(entry.role(), entry.manifold_idx.get(), self.n_layer);
         if key < self.last.0 {
-            return Err(error.values(self.last.0, key));
+            return Err(report.refuse(error.values(self.last.0, key)));
         }
         // Unknown roles are stable by source offset; only their order among themselves is the source's business.
         let source = if matches!(entry.role(), Role::Unknown(_)) { entry.source_offset.get() } else { 0 };

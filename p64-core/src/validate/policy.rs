@@ -1,7 +1,7 @@
 //! The two reading policies, and where their difference is decided.
 #![forbid(unsafe_code)]
 
-use crate::error::{Error, Result};
+use crate::error::{Code, Error, Place, Result};
 use core::fmt;
 
 /// How deviations that real writers are known for are taken (spec §1.1).
@@ -28,7 +28,16 @@ pub enum Integrity {
 pub struct Report<'w> {
     policy: Policy,
     on_warning: &'w mut dyn FnMut(Error),
+    error: Option<Error>,
 }
+
+/// A check has failed; which one and where, the [`Report`] holds. An error of forty bytes that every call hands on by value
+/// is a third of a small validator's code.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Stop;
+
+/// Result of the checks.
+pub(crate) type Checked<T> = core::result::Result<T, Stop>;
 
 impl fmt::Debug for Report<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -39,7 +48,7 @@ impl fmt::Debug for Report<'_> {
 impl<'w> Report<'w> {
     /// A report that hands warnings to `on_warning`.
     pub fn new(policy: Policy, on_warning: &'w mut dyn FnMut(Error)) -> Self {
-        Self { policy, on_warning }
+        Self { policy, on_warning, error: None }
     }
 
     /// The policy in force.
@@ -49,21 +58,35 @@ impl<'w> Report<'w> {
     }
 
     /// A finding that both policies tell and neither refuses.
+    #[inline(never)]
     pub fn warn(&mut self, finding: Error) {
         (self.on_warning)(finding);
     }
 
+    /// An error under both policies.
+    #[inline(never)]
+    pub(crate) fn refuse(&mut self, finding: Error) -> Stop {
+        self.error = Some(finding);
+        Stop
+    }
+
     /// A deviation: an error under [`Policy::Strict`], a warning under [`Policy::Compatible`].
-    ///
-    /// # Errors
-    /// The finding itself, under the strict policy.
-    pub fn deviation(&mut self, finding: Error) -> Result<()> {
-        match self.policy {
-            Policy::Strict => Err(finding),
-            Policy::Compatible => {
-                self.warn(finding);
-                Ok(())
-            }
+    #[inline(never)]
+    pub(crate) fn deviation(&mut self, finding: Error) -> Checked<()> {
+        if self.policy == Policy::Strict {
+            return Err(self.refuse(finding));
         }
+        self.warn(finding);
+        Ok(())
+    }
+
+    /// The error of the check that stopped.
+    pub(crate) fn take_error(&mut self) -> Option<Error> {
+        self.error.take()
+    }
+
+    /// What a run of checks came to, as the error it met.
+    pub(crate) fn outcome<T>(&mut self, checked: Checked<T>) -> Result<T> {
+        checked.map_err(|Stop| self.take_error().unwrap_or(Error::new(Code::NotValidated, Place::File)))
     }
 }

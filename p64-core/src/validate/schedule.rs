@@ -1,7 +1,7 @@
 //! Spec §7.4: the layer schedule against the tensor table it summarises.
 #![forbid(unsafe_code)]
 
-use super::policy::Report;
+use super::policy::{Checked, Report};
 use crate::error::{Code, Error, Place, Result, Section};
 use crate::extent::Extent;
 use crate::layout::schedule::RawLayerScheduleEntry;
@@ -73,13 +73,13 @@ pub(super) fn check<'a>(
     entries: &[RawTensorEntry],
     extent: Extent,
     report: &mut Report<'_>,
-) -> Result<Option<&'a [RawLayerScheduleEntry]>> {
+) -> Checked<Option<&'a [RawLayerScheduleEntry]>> {
     let result = check_content(records, entries);
     if result.is_err() && records.iter().all(|record| record.as_bytes().iter().all(|&byte| byte == 0)) {
         report.deviation(all_zero(extent, num::wide(records.len())))?;
         return Ok(None);
     }
-    result?;
+    result.map_err(|error| report.refuse(error))?;
     for (layer, record) in (0u32..).zip(records) {
         check_reserved(layer, record, extent, report)?;
     }
@@ -95,7 +95,7 @@ pub(crate) fn check_reserved(
     record: &RawLayerScheduleEntry,
     extent: Extent,
     report: &mut Report<'_>,
-) -> Result<()> {
+) -> Checked<()> {
     let start = extent.start().saturating_add(u64::from(layer).saturating_mul(64)).saturating_add(16);
     match super::first_nonzero(&record.reserved, start) {
         Some((at, byte)) => {

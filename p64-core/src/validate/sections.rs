@@ -1,8 +1,8 @@
 //! Spec §4, §14.5 to §14.7: where the sections lie, and that they tile the file's front without overlap.
 #![forbid(unsafe_code)]
 
-use super::policy::Report;
-use crate::error::{Code, Error, Place, Result, Section};
+use super::policy::{Checked, Report};
+use crate::error::{Code, Error, Place, Section};
 use crate::extent::{Extent, align_up, is_aligned};
 use crate::layout::flags::Flags;
 use crate::layout::header::RawHeader;
@@ -39,22 +39,22 @@ fn error(code: Code, section: Section) -> Error {
 }
 
 /// `count` records at `start`, all before `limit`.
-fn place(section: Section, start: u32, count: u64, size: u64, limit: u64) -> Result<Extent> {
+fn place(section: Section, start: u32, count: u64, size: u64, limit: u64, report: &mut Report<'_>) -> Checked<Extent> {
     let extent = Extent::of_records(u64::from(start), count, size);
     extent.filter(|extent| extent.end() <= limit).ok_or_else(|| {
         let end = extent.map_or(u64::MAX, |extent| extent.end());
-        error(Code::SectionBounds, section).at(u64::from(start)).values(limit, end)
+        report.refuse(error(Code::SectionBounds, section).at(u64::from(start)).values(limit, end))
     })
 }
 
 /// Where the hyperparameters lie in a file of `len` bytes.
-pub(crate) fn locate_hparams(header: &RawHeader, len: u64) -> Result<Extent> {
-    place(Section::HParams, header.hparams_offset.get(), 1, num::wide(RECORD), len)
+pub(crate) fn locate_hparams(header: &RawHeader, len: u64, report: &mut Report<'_>) -> Checked<Extent> {
+    place(Section::HParams, header.hparams_offset.get(), 1, num::wide(RECORD), len, report)
 }
 
-pub(super) fn check(file: &[u8], header: &RawHeader, report: &mut Report<'_>) -> Result<Sections> {
+pub(super) fn check(file: &[u8], header: &RawHeader, report: &mut Report<'_>) -> Checked<Sections> {
     let len = num::wide(file.len());
-    let hparams = locate_hparams(header, len)?;
+    let hparams = locate_hparams(header, len, report)?;
     let record = hparams.of(file).and_then(|bytes| RawHParams::ref_from_bytes(bytes).ok());
     let sections = locate(header, record.map_or(0, |h| h.n_layer.get()), len, report)?;
     // Every byte before the checksum table that no section covers must be zero.
@@ -71,25 +71,28 @@ pub(crate) fn gap_not_zero(section: Section, (at, byte): (u64, u64)) -> Error {
 }
 
 /// Places all sections of a file of `len` bytes by its header and its number of layers, and checks their order.
-pub(crate) fn locate(header: &RawHeader, n_layer: u32, len: u64, report: &mut Report<'_>) -> Result<Sections> {
+#[inline(never)]
+pub(crate) fn locate(header: &RawHeader, n_layer: u32, len: u64, report: &mut Report<'_>) -> Checked<Sections> {
     let record = num::wide(RECORD);
     let tensor_count = u64::from(header.tensor_count.get());
 
-    let hparams = locate_hparams(header, len)?;
+    let hparams = locate_hparams(header, len, report)?;
     if n_layer > MAX_LAYERS {
-        return Err(error(Code::LayerLimit, Section::HParams).values(u64::from(MAX_LAYERS), u64::from(n_layer)));
+        return Err(
+            report.refuse(error(Code::LayerLimit, Section::HParams).values(u64::from(MAX_LAYERS), u64::from(n_layer)))
+        );
     }
     let n_layer = u64::from(n_layer);
 
     let checksum_start = header.checksum_offset.get();
     let entries = tensor_count.saturating_add(1);
-    let checksums = place(Section::Checksums, checksum_start, entries, 4, len)?;
+    let checksums = place(Section::Checksums, checksum_start, entries, 4, len, report)?;
     let limit = checksums.start();
-    let tensors = place(Section::TensorTable, header.tensor_table_offset.get(), tensor_count, record, limit)?;
+    let tensors = place(Section::TensorTable, header.tensor_table_offset.get(), tensor_count, record, limit, report)?;
     let manifold_start = header.manifold_table_offset.get();
-    let manifold = place(Section::Manifold, manifold_start, n_layer.saturating_add(1), record, limit)?;
-    let strings = between(Section::Strings, header.string_table_offset.get(), manifold_start)?;
-    let tokenizer = between(Section::Tokenizer, header.tokenizer_offset.get(), checksum_start)?;
+    let manifold = place(Section::Manifold, manifold_start, n_layer.saturating_add(1), record, limit, report)?;
+    let strings = between(Section::Strings, header.string_table_offset.get(), manifold_start, report)?;
+    let tokenizer = between(Section::Tokenizer, header.tokenizer_offset.get(), checksum_start, report)?;
 
     // The required order; the schedule may stand anywhere and is looked at apart.
     let mut end = record;
@@ -103,19 +106,21 @@ pub(crate) fn locate(header: &RawHeader, n_layer: u32, len: u64, report: &mut Re
     ];
     for (section, extent) in in_order {
         if extent.start() < end {
-            return Err(error(Code::SectionOrder, section).at(extent.start()).values(end, extent.start()));
+            return Err(
+                report.refuse(error(Code::SectionOrder, section).at(extent.start()).values(end, extent.start()))
+            );
         }
         end = extent.end();
     }
 
     let schedule = if header.flags().contains(Flags::LAYER_SCHEDULE) {
-        let extent = place(Section::Schedule, header.role_table_offset.get(), n_layer, record, limit)?;
+        let extent = place(Section::Schedule, header.role_table_offset.get(), n_layer, record, limit, report)?;
         let others = in_order.map(|(_, other)| other);
         let clash = others.iter().find(|other| other.overlaps(&extent));
         let header_end = Some(record).filter(|&end| extent.start() < end);
         if let Some(end) = clash.map(Extent::end).or(header_end) {
             let finding = error(Code::SectionOrder, Section::Schedule).at(extent.start());
-            return Err(finding.values(end, extent.start()));
+            return Err(report.refuse(finding.values(end, extent.start())));
         }
         Some(extent)
     } else {
@@ -131,19 +136,21 @@ pub(crate) fn locate(header: &RawHeader, n_layer: u32, len: u64, report: &mut Re
             let finding =
                 error(Code::SectionAlignment, section).at(extent.start()).values(SECTION_ALIGN, extent.start());
             if required {
-                return Err(finding);
+                return Err(report.refuse(finding));
             }
             report.deviation(finding)?;
         }
     }
     let floor = align_up(checksums.end(), u64::from(header.page_size.get()));
-    let blob_floor = floor.ok_or_else(|| error(Code::SectionBounds, Section::Checksums).values(len, u64::MAX))?;
+    let overflow = error(Code::SectionBounds, Section::Checksums).values(len, u64::MAX);
+    let blob_floor = floor.ok_or_else(|| report.refuse(overflow))?;
     Ok(Sections { hparams, schedule, tensors, strings, manifold, tokenizer, checksums, blob_floor })
 }
 
-fn between(section: Section, start: u32, end: u32) -> Result<Extent> {
+fn between(section: Section, start: u32, end: u32, report: &mut Report<'_>) -> Checked<Extent> {
     let (start, end) = (u64::from(start), u64::from(end));
-    Extent::between(start, end).ok_or_else(|| error(Code::SectionOrder, section).at(start).values(end, start))
+    Extent::between(start, end)
+        .ok_or_else(|| report.refuse(error(Code::SectionOrder, section).at(start).values(end, start)))
 }
 
 impl Sections {
@@ -178,17 +185,18 @@ pub(super) fn check_tokenizer<'a>(
     header: &RawHeader,
     sections: &Sections,
     report: &mut Report<'_>,
-) -> Result<Option<Tokenizer<'a>>> {
+) -> Checked<Option<Tokenizer<'a>>> {
     if sections.tokenizer.is_empty() {
         check_absent_tokenizer(header, sections, report)?;
         return Ok(None);
     }
     let bytes = sections.tokenizer.of(file).unwrap_or_default();
-    Tokenizer::check(bytes, sections.tokenizer.start(), report).map(Some)
+    let tokenizer = Tokenizer::check(bytes, sections.tokenizer.start(), report);
+    tokenizer.map(Some).map_err(|error| report.refuse(error))
 }
 
 /// Only files that are no complete models may lack the section.
-pub(crate) fn check_absent_tokenizer(header: &RawHeader, sections: &Sections, report: &mut Report<'_>) -> Result<()> {
+pub(crate) fn check_absent_tokenizer(header: &RawHeader, sections: &Sections, report: &mut Report<'_>) -> Checked<()> {
     if header.flags().contains(Flags::RAW_TRANSCODE) {
         return Ok(());
     }

@@ -99,7 +99,7 @@ impl Bpe {
         self.pre.split(text, &mut |word| {
             if self.pre.ignores_merges() {
                 scratch.text.clear();
-                alphabet::encode_into(word.as_bytes(), &mut scratch.text);
+                scratch.text.extend(word.bytes().map(alphabet::char_of));
                 if let Some(id) = texts.find(scratch.text.as_bytes()) {
                     return out.push(id);
                 }

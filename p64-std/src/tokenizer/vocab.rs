@@ -12,7 +12,6 @@
 //! not reach is an error, as is an array whose length differs from the tokens'.
 
 mod keys;
-mod well_known;
 
 use super::pre::Pre;
 use super::texts::Texts;

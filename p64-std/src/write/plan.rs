@@ -73,6 +73,12 @@ pub struct LayoutOptions {
     pub schedule: bool,
 }
 
+impl LayoutOptions {
+    /// For flash, where a page of 16 KiB before every layer is room that is paid for: the smallest page the format permits,
+    /// blobs packed at 64 bytes, and the schedule, by which a reader without memory for an index finds a layer.
+    pub const FIRMWARE: Self = Self { page_size: MIN_PAGE_SIZE, layer_major: true, pack: true, schedule: true };
+}
+
 impl Default for LayoutOptions {
     fn default() -> Self {
         Self { page_size: DEFAULT_PAGE_SIZE, layer_major: true, pack: true, schedule: true }

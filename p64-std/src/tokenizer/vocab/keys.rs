@@ -3,8 +3,8 @@
 use p64_core::limits::{MAX_STRING, MAX_VOCABULARY};
 use p64_core::metadata::{Array, Metadata, Value, ValueKind};
 use p64_core::tokenizer::NO_TOKEN;
+use p64_core::tokenizer::well_known::{ENDS, ENDS_IF_CONTROL};
 
-use super::well_known::{ENDS, ENDS_IF_CONTROL};
 use super::{Model, TokenType, Vocabulary, parse_byte};
 use crate::tokenizer::error::TokenizerError;
 use crate::tokenizer::pre::Pre;

@@ -12,30 +12,36 @@ const fn prints(byte: u8) -> bool {
 const fn rank(byte: u8) -> u8 {
     match byte {
         0..=0x20 => byte,
-        0x7f..=0xa0 => byte - 0x7f + 33,
+        0x7f..=0xa0 => byte.wrapping_sub(0x7f - 33),
         _ => 67, // U+00AD, the soft hyphen
     }
 }
 
 /// The character that stands for a byte.
-pub(super) fn char_of(byte: u8) -> char {
-    if prints(byte) { char::from(byte) } else { char::from_u32(0x100 + u32::from(rank(byte))).unwrap_or('\u{fffd}') }
+#[must_use]
+pub fn char_of(byte: u8) -> char {
+    if prints(byte) { char::from(byte) } else { char::from_u32(0x100 | u32::from(rank(byte))).unwrap_or('\u{fffd}') }
 }
 
 /// The byte that a character stands for; `None` outside the alphabet.
-pub(super) fn byte_of(c: char) -> Option<u8> {
+#[must_use]
+pub fn byte_of(c: char) -> Option<u8> {
     match u32::from(c) {
         code @ 0..=0xff => u8::try_from(code).ok().filter(|&byte| prints(byte)),
-        code @ 0x100..=0x120 => u8::try_from(code - 0x100).ok(),
-        code @ 0x121..=0x142 => u8::try_from(code - 0x100 - 33 + 0x7f).ok(),
+        code @ 0x100..=0x120 => u8::try_from(code & 0xff).ok(),
+        code @ 0x121..=0x142 => u8::try_from((code & 0xff).wrapping_add(0x7f - 33)).ok(),
         0x143 => Some(0xad),
         _ => None,
     }
 }
 
-/// Appends the characters of `bytes`.
-pub(super) fn encode_into(bytes: &[u8], out: &mut String) {
-    out.extend(bytes.iter().copied().map(char_of));
+/// The UTF-8 of the characters of `bytes`.
+pub(super) fn utf8(bytes: impl Iterator<Item = u8> + Clone) -> impl Iterator<Item = u8> + Clone {
+    bytes.flat_map(|byte| {
+        let (mut utf8, c) = ([0; 4], char_of(byte));
+        c.encode_utf8(&mut utf8);
+        utf8.into_iter().take(c.len_utf8())
+    })
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 //! llama.cpp fills the rest in by text (ggml-org/llama.cpp#9606), and so do we.
 
 /// Ends of a turn, a message or a text, whatever type the file gives them.
-pub(super) const ENDS: &[&str] = &[
+pub const ENDS: &[&str] = &[
     "<|eot_id|>",
     "<|im_end|>",
     "<|end|>",
@@ -40,4 +40,4 @@ pub(super) const ENDS: &[&str] = &[
 
 /// Ends only where the file says that they are control tokens: elsewhere this is the closing tag of struck-out text
 /// (Gemma's token 212 is user-defined).
-pub(super) const ENDS_IF_CONTROL: &[&str] = &["</s>"];
+pub const ENDS_IF_CONTROL: &[&str] = &["</s>"];
