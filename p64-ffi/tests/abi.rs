@@ -1,6 +1,9 @@
 //! The binary interface as Rust lays it out, pinned to the numbers that `tests/c/abi.c` pins from the header's side.
 
-use p64::{container, crc, decoder, error, kernel, layer, metadata, names, status, stream, tensor, tokenizer, version};
+use p64::{
+    container, crc, decoder, error, kernel, layer, metadata, names, status, stream, tensor, tokenizer, version,
+    vocabulary,
+};
 
 macro_rules! pin {
     ($($type:ty: $size:literal, $align:literal;)*) => {
@@ -21,6 +24,8 @@ fn sizes_on_every_machine() {
         metadata::p64_metadata: 128, 8;
         decoder::p64_decoder: 1024, 8;
         stream::p64_stream: 1024, 8;
+        vocabulary::p64_vocabulary: 512, 8;
+        vocabulary::p64_slot: 16, 4;
         status::p64_status: 4, 4;
         names::p64_dtype: 4, 4;
         names::p64_role: 4, 4;
@@ -73,5 +78,5 @@ fn the_c_test_pins_the_same_sizes() {
         assert!(enumeration || c.contains(&format!("SIZE(p64_{name}, {numbers});")), "p64_{name} {numbers}");
         count += 1;
     }
-    assert_eq!(count, 31);
+    assert_eq!(count, 33);
 }

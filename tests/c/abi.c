@@ -71,6 +71,8 @@ PLACE(p64_manifold, values, 0);
 SIZE(p64_metadata, 128, 8);
 SIZE(p64_decoder, 1024, 8);
 SIZE(p64_stream, 1024, 8);
+SIZE(p64_vocabulary, 512, 8);
+SIZE(p64_slot, 16, 4);
 
 /* Where pointers have 64 bits. */
 #if UINTPTR_MAX == UINT64_MAX
