@@ -23,7 +23,7 @@ gguf=tests/data/tiny/tiny-stories-q8_0.gguf
 model=$out/tiny.p64
 "$built/p64" convert --quiet "$gguf" "$model"
 
-private=$(rustc --crate-type staticlib --print native-static-libs -o /dev/null - </dev/null 2>&1 | sed -n 's/.*native-static-libs: //p')
+private=$(rustc --crate-type staticlib --print native-static-libs -o "$out/none.a" - </dev/null 2>&1 | sed -n 's/.*native-static-libs: //p')
 warnings=(-Wall -Wextra -Wpedantic -Werror)
 common=("${warnings[@]}" -g -O1 -pthread -Iinclude -DP64_STD)
 

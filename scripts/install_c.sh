@@ -28,7 +28,9 @@ ln -sf "libp64.so.$version" "$lib/$soname"
 ln -sf "$soname" "$lib/libp64.so"
 
 # What Rust's standard library needs when it is linked statically; ours adds nothing.
-private=$(rustc --crate-type staticlib --print native-static-libs -o /dev/null - </dev/null 2>&1 |
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+private=$(rustc --crate-type staticlib --print native-static-libs -o "$scratch/none.a" - </dev/null 2>&1 |
     sed -n 's/.*native-static-libs: //p')
 [ -n "$private" ] || { echo "rustc does not say what a static library needs" >&2; exit 1; }
 cat >"$lib/pkgconfig/p64.pc" <<EOF

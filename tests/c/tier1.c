@@ -1,9 +1,10 @@
 /* Every function of tier 1: with good input, NULL, misaligned pointers, wrong options, calls in the wrong order, files that
  * are none, and from eight threads at once.
  *
- *   tier1 MODEL.gguf FOLDER
+ *   tier1 MODEL.p64 MODEL.gguf INVALID-FOLDER SCRATCH-FOLDER
  *
- * The model is the bundled story model; its answers were computed by numpy (tests/data/tiny). FOLDER is for what is written. */
+ * The model is the bundled story model; its answers were computed by numpy (tests/data/tiny). Only the GGUF is read, and
+ * what is written goes to the scratch folder; the other arguments are there because all tests of this folder are called alike. */
 #define _POSIX_C_SOURCE 200809L
 
 #include <math.h>
@@ -521,13 +522,13 @@ static void test_threads(p64_model *model) {
 }
 
 int main(int argc, char **argv) {
-    if (argc != 3) {
-        fprintf(stderr, "usage: tier1 MODEL.gguf FOLDER\n");
+    if (argc != 5) {
+        fprintf(stderr, "usage: tier1 MODEL.p64 MODEL.gguf INVALID-FOLDER SCRATCH-FOLDER\n");
         return 2;
     }
-    snprintf(gguf_path, sizeof gguf_path, "%s", argv[1]);
-    snprintf(p64_path, sizeof p64_path, "%s/tier1.p64", argv[2]);
-    snprintf(back_path, sizeof back_path, "%s/tier1.other", argv[2]);
+    snprintf(gguf_path, sizeof gguf_path, "%s", argv[2]);
+    snprintf(p64_path, sizeof p64_path, "%s/tier1.p64", argv[4]);
+    snprintf(back_path, sizeof back_path, "%s/tier1.other", argv[4]);
     CHECK(p64_error_message()[0] == 0);
     test_convert();
     test_file();
