@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::Read;
 
 use p64_core::Code;
+use p64_core::forward::subject;
 use p64_core::metadata::Metadata;
 use p64_core::tokenizer::encode::{Options, Slot, encode, required_len};
 use p64_core::tokenizer::{Vocabulary, decode};
@@ -243,4 +244,23 @@ fn a_foreign_index_does_no_harm() {
             let _ = decode::decode(&vocabulary, 5, true, &mut [0; 8]);
         }
     }
+}
+
+/// What this tokenizer would not do exactly it refuses, and says by which key.
+#[test]
+fn other_tokenizers_are_refused() {
+    let head = Head::read(&data(TINY));
+    let vocabulary = |from: &[u8], to: &[u8]| {
+        assert_eq!(from.len(), to.len());
+        let mut bytes = head.0.clone();
+        let at = bytes.windows(from.len()).position(|window| window == from).expect("the head has it");
+        bytes[at..at + to.len()].copy_from_slice(to);
+        let error = Vocabulary::read(&Head::parse(&bytes).expect("still well-formed")).expect_err("refused");
+        (error.code, subject(&error))
+    };
+    assert_eq!(vocabulary(b"gpt-2", b"qwen2"), (Code::UnsupportedFeature, Some("tokenizer.ggml.pre")));
+    assert_eq!(vocabulary(b"gpt2", b"bert"), (Code::UnsupportedFeature, Some("tokenizer.ggml.model")));
+    assert_eq!(vocabulary(b"ggml.merges", b"ggml.mergez"), (Code::MissingKey, Some("tokenizer.ggml.merges")));
+    assert_eq!(vocabulary(b"ggml.tokens", b"ggml.tokenz"), (Code::MissingKey, Some("tokenizer.ggml.tokens")));
+    assert_eq!(vocabulary(b"ggml.pre", b"ggml.prf"), (Code::MissingKey, Some("tokenizer.ggml.pre")));
 }

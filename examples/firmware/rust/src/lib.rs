@@ -76,9 +76,8 @@ pub fn tell(container: &Container<'_>, prompt: &[u32], memory: &mut Memory) -> R
     let mut scratch = Scratch::new(&config, 1, CONTEXT, &mut memory.floats, &mut memory.activations)?;
     let too_large = Error::new(Code::BufferTooSmall, Place::File);
     let logits = memory.logits.get_mut(..model.n_vocab()).ok_or(too_large)?;
-    let mut step = |id: u32, logits: Logits<'_>| {
-        forward(&model, &[id], &mut kv, &mut scratch, &mut Options::default(), logits)
-    };
+    let mut step =
+        |id: u32, logits: Logits<'_>| forward(&model, &[id], &mut kv, &mut scratch, &mut Options::default(), logits);
 
     let Some((last, before)) = prompt.split_last() else {
         return Err(Error::new(Code::LengthMismatch, Place::File).values(1, 0));

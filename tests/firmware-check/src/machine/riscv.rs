@@ -2,13 +2,7 @@
 
 use core::arch::{asm, global_asm};
 
-global_asm!(
-    ".section .vectors, \"ax\"",
-    ".globl start",
-    "start:",
-    "la sp, _stack_top",
-    "j program",
-);
+global_asm!(".section .vectors, \"ax\"", ".globl start", "start:", "la sp, _stack_top", "j program",);
 
 /// Calls the debugger.
 pub fn call(operation: usize, argument: usize) {

@@ -1,0 +1,52 @@
+//! Text to ids without allocation, on the bundled model: 280 bytes, with an index and without, and building the index.
+
+use divan::counter::BytesCount;
+use divan::{Bencher, black_box};
+use p64_core::metadata::Metadata;
+use p64_core::tokenizer::Vocabulary;
+use p64_core::tokenizer::encode::{Options, Slot, encode};
+use p64_tests::data::data;
+
+const TEXT: &[u8] = b"Once upon a time, there was a little girl named Lily. She loved to play outside in the park \
+with her friends. One day, she saw a big red ball under a tree and wanted to play with it. Her mom said, \
+\"Be careful, Lily, that is not your ball.\" Lily smiled and went home with her mom.\n";
+
+fn main() {
+    divan::main();
+}
+
+fn with_vocabulary(work: impl FnOnce(Vocabulary<'_>)) {
+    let gguf = std::fs::read(data("tiny/tiny-stories-q8_0.gguf")).expect("in the repository");
+    let count = u64::from_le_bytes(gguf[16..24].try_into().expect("eight bytes"));
+    let (metadata, _) = Metadata::parse_pairs(&gguf[24..], count, 24).expect("well-formed");
+    work(Vocabulary::read(&metadata).expect("known"));
+}
+
+fn bench_encode(bencher: Bencher<'_, '_>, vocabulary: &Vocabulary<'_>) {
+    let (mut slots, mut ids) = ([Slot::default(); 64], [0; 512]);
+    bencher
+        .counter(BytesCount::of_slice(TEXT))
+        .bench_local(|| encode(vocabulary, black_box(TEXT), Options::default(), &mut slots, &mut ids).expect("enough"));
+}
+
+#[divan::bench]
+fn without_index(bencher: Bencher<'_, '_>) {
+    with_vocabulary(|vocabulary| bench_encode(bencher, &vocabulary));
+}
+
+#[divan::bench]
+fn with_index(bencher: Bencher<'_, '_>) {
+    with_vocabulary(|vocabulary| {
+        let mut memory = vec![0; vocabulary.index_len()];
+        let index = vocabulary.build_index(&mut memory).expect("enough");
+        bench_encode(bencher, &vocabulary.with_index(index).expect("its own"));
+    });
+}
+
+#[divan::bench]
+fn build_index(bencher: Bencher<'_, '_>) {
+    with_vocabulary(|vocabulary| {
+        let mut memory = vec![0; vocabulary.index_len()];
+        bencher.bench_local(|| vocabulary.build_index(&mut memory).expect("enough").len());
+    });
+}
