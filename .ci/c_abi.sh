@@ -97,7 +97,11 @@ build clang-sanitized "$target/c-abi-asan/$triple/debug/libp64.a" $private
 for program in "${programs[@]}"; do run "$program"; done
 
 echo "== valgrind"
-for program in "$out"/*-gcc-static; do run "$program" valgrind -q --leak-check=full --error-exitcode=9; done
+# Rust's hash tables are held by a pointer into their middle, which valgrind calls "possibly lost" for those that live to the
+# end (the regex engine's caches); LeakSanitizer, above, follows such pointers and has found nothing.
+for program in "$out"/*-gcc-static; do
+    run "$program" valgrind -q --leak-check=full --errors-for-leak-kinds=definite --show-leak-kinds=definite --error-exitcode=9
+done
 
 echo "== an installation, and the examples with pkg-config alone"
 stage=$out/stage
