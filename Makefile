@@ -3,11 +3,12 @@
 
 SHELL := bash
 FUZZ_SECONDS ?= 600
+export DESTDIR PREFIX LIBDIR
 .DEFAULT_GOAL := help
-.PHONY: help demo test ci model bench fuzz lint fmt install clean
+.PHONY: help demo test ci model bench fuzz lint fmt install install-cli clean
 
 help: ## this list
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 18
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
 
 demo: ## convert the bundled small model, verify it, and let it write
 	@scripts/setup_build.sh
@@ -41,7 +42,13 @@ fmt: ## format every crate
 	cargo fmt --manifest-path fuzz/Cargo.toml
 	cargo fmt --manifest-path tests/firmware-check/Cargo.toml
 
-install: ## install the p64 command into cargo's bin folder
+install: ## install the C library and the p64 command under PREFIX (/usr/local), DESTDIR in front
+	@scripts/setup_build.sh
+	scripts/install_c.sh
+	cargo build --release -p p64-cli --bin p64
+	install -D -m 755 "$${CARGO_TARGET_DIR:-target}/release/p64" "$(DESTDIR)$(or $(PREFIX),/usr/local)/bin/p64"
+
+install-cli: ## install the p64 command alone, into cargo's bin folder
 	@scripts/setup_build.sh
 	cargo install --locked --path p64-cli
 

@@ -1076,7 +1076,7 @@ typedef uint32_t p64_activations;
 #endif // __cplusplus
 
 /**
- * How text is read by `p64_model_encode` and written by `p64_model_decode`. May be combined with `|`.
+ * How text is read by `p64_model_encode` and `p64_vocabulary_encode`, and written by their counterparts. May be combined with `|`.
  */
 enum p64_text_flags
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
@@ -1649,6 +1649,27 @@ typedef struct p64_tokenizer {
      */
     uint32_t stops[8];
 } p64_tokenizer;
+
+/**
+ * A vocabulary in memory of the caller's. It refers to the file and to the index it was given, which must outlive it; it
+ * owns nothing and needs no closing. It may be copied with `=`.
+ */
+typedef struct p64_vocabulary {
+    /**
+     * The library's own.
+     */
+    uint64_t opaque[64];
+} p64_vocabulary;
+
+/**
+ * Room for one byte of a text that is being encoded. What it holds does not matter.
+ */
+typedef struct p64_slot {
+    /**
+     * The library's own.
+     */
+    uint32_t opaque[4];
+} p64_slot;
 
 /**
  * What decoding takes.
@@ -2372,6 +2393,88 @@ p64_status p64_strings_next(struct p64_strings *strings,
                             const char **text,
                             size_t *text_len,
                             struct p64_error *error);
+
+/**
+ * Words of an index for `p64_vocabulary_init`: twice the tokens, once the merges, once the special tokens.
+ *
+ * Threads: any. Errors: as `p64_vocabulary_init`. Cost: linear in the vocabulary.
+ */
+p64_status p64_vocabulary_index_len(const struct p64_container *container, size_t *out, struct p64_error *error);
+
+/**
+ * Reads a container's vocabulary from its metadata. `index` is memory for a sorted index of `p64_vocabulary_index_len`
+ * words or more, or NULL with a length of 0: then every look-up walks the vocabulary.
+ *
+ * Owner: the vocabulary refers to the file and to `index`, which stay the caller's; nobody may write them while it is used.
+ * The container's own storage is not needed afterwards. Threads: any; a vocabulary may be used by any number at once.
+ * Errors: `P64_STATUS_NOT_FOUND` without metadata, `P64_STATUS_BUFFER_TOO_SMALL`, `P64_STATUS_MISSING_KEY`;
+ * `P64_STATUS_UNSUPPORTED_FEATURE` for a kind of tokenizer that this function would not match exactly (tier 1 knows more);
+ * the METADATA and TOKENIZER statuses for what contradicts itself. After an error the storage counts as not opened. Cost:
+ * linear in the vocabulary, and sorting it with an index; no allocation.
+ */
+p64_status p64_vocabulary_init(struct p64_vocabulary *vocabulary,
+                               const struct p64_container *container,
+                               uint32_t *index,
+                               size_t index_len,
+                               struct p64_error *error);
+
+/**
+ * Slots that `p64_vocabulary_encode` needs for a text at most. There are never more ids than these and two.
+ *
+ * Threads: any. Errors: `P64_STATUS_NOT_OPEN`. Cost: linear in the text.
+ */
+p64_status p64_vocabulary_slots(const struct p64_vocabulary *vocabulary,
+                                const char *text,
+                                size_t text_len,
+                                size_t *out,
+                                struct p64_error *error);
+
+/**
+ * The ids of a text, as llama.cpp gives them; their number goes to `len`. `flags` are those of `p64_text_flags`. The text
+ * need not be UTF-8.
+ *
+ * Owner: all buffers are the caller's and do not overlap. Threads: any, each with buffers of its own. Errors:
+ * `P64_STATUS_BUFFER_TOO_SMALL` with the slots or ids needed (ids that fit have been written); `P64_STATUS_MISSING_KEY` for a
+ * character that an SPM vocabulary has no token for; `P64_STATUS_BAD_ARGUMENT` for unknown flags and buffers that overlap.
+ * Cost: for each word (BPE) or text between special tokens (SPM) of `n` bytes `3 n` look-ups and `n^2 / 2` steps: bound the
+ * length of what comes from outside.
+ */
+p64_status p64_vocabulary_encode(const struct p64_vocabulary *vocabulary,
+                                 const char *text,
+                                 size_t text_len,
+                                 uint32_t flags,
+                                 struct p64_slot *slots,
+                                 size_t slots_len,
+                                 uint32_t *ids,
+                                 size_t ids_len,
+                                 size_t *len,
+                                 struct p64_error *error);
+
+/**
+ * The bytes that a token adds to a text, its leading space included; their number goes to `len`. A token may end inside a
+ * character. `flags` are 0 or `P64_TEXT_SPECIAL`, which writes control tokens as their text.
+ *
+ * Owner: the caller's buffer. Threads: any. Errors: `P64_STATUS_TOKEN_RANGE`, `P64_STATUS_BUFFER_TOO_SMALL` with the length
+ * needed, `P64_STATUS_BAD_ARGUMENT` for other flags. Cost: linear in the token; without an index, in the id.
+ */
+p64_status p64_vocabulary_decode(const struct p64_vocabulary *vocabulary,
+                                 uint32_t id,
+                                 uint32_t flags,
+                                 char *buffer,
+                                 size_t buffer_len,
+                                 size_t *len,
+                                 struct p64_error *error);
+
+/**
+ * Whether a generation ends at a token: `out` is 1 when it does, else 0.
+ *
+ * Threads: any. Errors: `P64_STATUS_NOT_OPEN`; an id past the vocabulary ends nothing. Cost: constant; without an index
+ * linear in the id.
+ */
+p64_status p64_vocabulary_is_end(const struct p64_vocabulary *vocabulary,
+                                 uint32_t id,
+                                 int32_t *out,
+                                 struct p64_error *error);
 
 /**
  * Values of `n_rows` rows of a tensor from `row` on, as floats: bit for bit those of GGML's reference code. A row is

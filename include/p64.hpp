@@ -39,6 +39,7 @@ inline std::string sentence(const p64_error &error) {
 class Error : public std::runtime_error {
   public:
     explicit Error(const p64_error &error) : std::runtime_error(sentence(error)), error_(error) {}
+    Error(const p64_error &error, const char *text) : std::runtime_error(text), error_(error) {}
 
     p64_status status() const noexcept { return error_.status; }
     const p64_error &raw() const noexcept { return error_; }
@@ -432,6 +433,228 @@ inline std::uint32_t argmax(Span<const float> values) {
     detail::call(p64_argmax, values.data(), values.size(), &best);
     return best;
 }
+
+/// A file behind a reader, validated through a buffer of its own. `read(offset, buffer, len)` answers 0 when it has filled
+/// the buffer, else a number that comes back as `found` of P64_STATUS_READ_FAILED; it must not throw.
+template <typename Read>
+class Stream {
+  public:
+    Stream(Read read, std::uint64_t len, std::size_t buffer_len = 4096, p64_policy policy = P64_POLICY_COMPATIBLE,
+           p64_integrity integrity = P64_INTEGRITY_FULL)
+        : state_(std::make_unique<State>(std::move(read), buffer_len)) {
+        p64_open_options options{};
+        options.struct_size = sizeof options;
+        options.policy = policy;
+        options.integrity = integrity;
+        const p64_reader reader = {&Stream::call_read, state_.get(), len};
+        detail::call(p64_stream_open, &state_->raw, &reader, static_cast<void *>(state_->buffer.data()), state_->buffer.size(),
+                     &options);
+    }
+
+    p64_info info() const {
+        p64_info info;
+        detail::call(p64_stream_info, &state_->raw, &info);
+        return info;
+    }
+
+    /// What the table says of a tensor; its `name` is NULL, because nothing lies in memory.
+    p64_tensor tensor(std::uint32_t index) const {
+        p64_tensor tensor;
+        detail::call(p64_stream_tensor, &state_->raw, index, &tensor);
+        return tensor;
+    }
+
+    std::string name(std::uint32_t index) const {
+        std::string text(64, '\0');
+        std::size_t len = 0;
+        p64_error error;
+        while (p64_stream_name(&state_->raw, index, text.data(), text.size(), &len, &error) != P64_STATUS_OK) {
+            if (error.status != P64_STATUS_BUFFER_TOO_SMALL) throw Error(error);
+            text.resize(static_cast<std::size_t>(error.expected));
+        }
+        text.resize(len);
+        return text;
+    }
+
+    std::optional<p64_tensor> find(std::string_view name) const {
+        p64_tensor tensor;
+        if (!detail::found(p64_stream_find, &state_->raw, name.data(), name.size(), &tensor)) return std::nullopt;
+        return tensor;
+    }
+
+    void verify(std::uint32_t index) const { detail::call(p64_stream_verify, &state_->raw, index); }
+
+    /// All bytes of a tensor.
+    std::vector<std::uint8_t> read(std::uint32_t index) const {
+        std::vector<std::uint8_t> bytes(static_cast<std::size_t>(tensor(index).size));
+        detail::call(p64_stream_read, &state_->raw, index, std::uint64_t{0}, static_cast<void *>(bytes.data()), bytes.size());
+        return bytes;
+    }
+
+  private:
+    struct State {
+        State(Read &&function, std::size_t len) : read(std::move(function)), buffer(len) {}
+        Read read;
+        std::vector<unsigned char> buffer;
+        p64_stream raw;
+    };
+
+    static std::int32_t call_read(void *user, std::uint64_t offset, void *buffer, std::size_t len) noexcept {
+        return static_cast<State *>(user)->read(offset, buffer, len);
+    }
+
+    // The library keeps the address of the state.
+    std::unique_ptr<State> state_;
+};
+
+#if defined(P64_STD)
+
+namespace detail {
+
+/// Calls a tier-1 function and throws its sentence, which names the file too.
+template <typename Function, typename... Arguments>
+void call_std(Function function, Arguments... arguments) {
+    p64_error error;
+    if (function(arguments..., &error) != P64_STATUS_OK) throw Error(error, p64_error_message());
+}
+
+/// Gives back what tier 1 has made.
+struct Release {
+    void operator()(p64_model *model) const noexcept { p64_model_free(model); }
+    void operator()(p64_session *session) const noexcept { p64_session_free(session); }
+    void operator()(p64_file *file) const noexcept { p64_file_free(file); }
+};
+
+/// Fills a container by a function that says how much room it needs.
+template <typename Out, typename Function>
+Out filled(Function function) {
+    Out out;
+    std::size_t len = 0;
+    p64_error error;
+    while (function(out.data(), out.size(), &len, &error) != P64_STATUS_OK) {
+        if (error.status != P64_STATUS_BUFFER_TOO_SMALL) throw Error(error, p64_error_message());
+        out.resize(static_cast<std::size_t>(error.expected));
+    }
+    out.resize(len);
+    return out;
+}
+
+} // namespace detail
+
+/// A mapped P64 of any architecture. Tier 0's functions take `raw()`.
+class File {
+  public:
+    explicit File(const std::string &path, const p64_map_options *options = nullptr) {
+        p64_file *file = nullptr;
+        detail::call_std(p64_file_open, path.c_str(), options, &file);
+        file_.reset(file);
+    }
+
+    const p64_container *raw() const noexcept { return p64_file_container(file_.get()); }
+    Tensors tensors() const { return Tensors(raw()); }
+
+  private:
+    std::unique_ptr<p64_file, detail::Release> file_;
+};
+
+/// A model that can be run, from a P64 or a GGUF. Any number of threads may use one, each with a Session of its own.
+class Model {
+  public:
+    explicit Model(const std::string &path, const p64_map_options *options = nullptr) {
+        p64_model *model = nullptr;
+        detail::call_std(p64_model_open, path.c_str(), options, &model);
+        model_.reset(model);
+    }
+
+    p64_model_info info() const {
+        p64_model_info info;
+        detail::call_std(p64_model_describe, raw(), &info);
+        return info;
+    }
+
+    /// One line: family, layers, parameters, main type.
+    std::string description() const {
+        return detail::filled<std::string>([this](char *buffer, std::size_t room, std::size_t *len, p64_error *error) {
+            return p64_model_description(raw(), buffer, room, len, error);
+        });
+    }
+
+    /// `flags` are those of p64_text_flags.
+    std::vector<std::uint32_t> encode(std::string_view text, std::uint32_t flags = P64_TEXT_ADD_SPECIAL) const {
+        using Ids = std::vector<std::uint32_t>;
+        return detail::filled<Ids>([&](std::uint32_t *ids, std::size_t room, std::size_t *len, p64_error *error) {
+            return p64_model_encode(raw(), text.data(), text.size(), flags, ids, room, len, error);
+        });
+    }
+
+    /// The bytes of the tokens' text; the end of `ids` need not be the end of a character.
+    std::string decode(const std::vector<std::uint32_t> &ids, std::uint32_t flags = 0) const {
+        return detail::filled<std::string>([&](char *text, std::size_t room, std::size_t *len, p64_error *error) {
+            return p64_model_decode(raw(), ids.data(), ids.size(), flags, text, room, len, error);
+        });
+    }
+
+    bool is_end(std::uint32_t id) const {
+        std::uint32_t end = 0;
+        detail::call_std(p64_model_is_end, raw(), id, &end);
+        return end != 0;
+    }
+
+    const p64_model *raw() const noexcept { return model_.get(); }
+
+  private:
+    std::unique_ptr<p64_model, detail::Release> model_;
+};
+
+/// One sequence over a model, which it keeps alive.
+class Session {
+  public:
+    explicit Session(const Model &model, const p64_session_options *options = nullptr) {
+        p64_session *session = nullptr;
+        detail::call_std(p64_session_new, model.raw(), options, &session);
+        session_.reset(session);
+    }
+
+    void prompt(const std::vector<std::uint32_t> &ids) {
+        detail::call_std(p64_session_prompt, session_.get(), ids.data(), ids.size());
+    }
+
+    std::uint32_t next() {
+        std::uint32_t id = 0;
+        detail::call_std(p64_session_next, session_.get(), &id);
+        return id;
+    }
+
+    /// Generates after `ids`; `on_text(text)` is shown each piece and ends the generation by answering false. It must not
+    /// throw.
+    template <typename OnText>
+    p64_generation generate(const std::vector<std::uint32_t> &ids, OnText on_text, const p64_generate_options *options = nullptr) {
+        const p64_text_callback show = [](void *user, const char *text, std::size_t len) noexcept -> int {
+            return (*static_cast<OnText *>(user))(std::string_view(text, len)) ? 0 : 1;
+        };
+        p64_generation done;
+        detail::call_std(p64_session_generate, session_.get(), ids.data(), ids.size(), options, show,
+                         static_cast<void *>(&on_text), &done);
+        return done;
+    }
+
+    std::vector<std::uint32_t> tokens() const {
+        using Ids = std::vector<std::uint32_t>;
+        return detail::filled<Ids>([this](std::uint32_t *ids, std::size_t room, std::size_t *len, p64_error *error) {
+            return p64_session_tokens(session_.get(), ids, room, len, error);
+        });
+    }
+
+    void truncate(std::size_t position) { detail::call_std(p64_session_truncate, session_.get(), position); }
+    void reset() { detail::call_std(p64_session_reset, session_.get()); }
+
+    p64_session *raw() const noexcept { return session_.get(); }
+
+  private:
+    std::unique_ptr<p64_session, detail::Release> session_;
+};
+
+#endif // P64_STD
 
 } // namespace p64
 

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Unpacks part of a Python package's source distribution, without pip.
 
-    fetch_source.py --sha256 DIGEST --member FOLDER --to DIR PACKAGE VERSION
+    fetch_source.py --sha256 DIGEST --member FOLDER --keep NAME,... --to DIR PACKAGE VERSION
 
 `pip download --no-binary` would first install the package's build backend, which can take longer than the build that
 follows. So this asks the index that pip is configured with (PIP_INDEX_URL, pip's configuration files, pip's own default)
-for the file, compares its SHA-256, and unpacks what lies below FOLDER of the distribution. DIR appears whole or not at
-all; a DIR of the same digest is left alone. Needs Python 3.9 and pip, nothing else. Exit status 0: it is there.
+for the file, compares its SHA-256, and unpacks the files and folders NAME of the distribution's FOLDER. DIR appears whole or
+not at all; a DIR of the same digest is left alone. Needs Python 3.9 and pip, nothing else. Exit status 0: it is there.
 """
 
 import argparse
@@ -95,21 +95,22 @@ def download(package, version, digest):
     raise FetchError(f"the index has no {wanted}")
 
 
-def unpack(body, member, folder):
+def unpack(body, member, keep, folder):
     prefix = None
     with tarfile.open(fileobj=io.BytesIO(body), mode="r:gz") as archive:
         for entry in archive:
             root = entry.name.split("/", 1)[0]
             prefix = prefix or f"{root}/{member.strip('/')}/"
-            if entry.isfile() and entry.name.startswith(prefix):
-                target = folder / entry.name[len(prefix):]
+            inside = entry.name[len(prefix):]
+            if entry.isfile() and entry.name.startswith(prefix) and inside.split("/", 1)[0] in keep:
+                target = folder / inside
                 if folder.resolve() not in target.resolve().parents:
                     raise FetchError(f"{entry.name} would leave the destination")
                 target.parent.mkdir(parents=True, exist_ok=True)
                 with archive.extractfile(entry) as source, open(target, "wb") as out:
                     shutil.copyfileobj(source, out, CHUNK)
-    if not any(folder.iterdir()):
-        raise FetchError(f"the distribution has nothing below {member}")
+    if missing := [name for name in keep if not (folder / name).exists()]:
+        raise FetchError(f"the distribution has no {member}/{missing[0]}")
 
 
 def main():
@@ -118,6 +119,7 @@ def main():
     parser.add_argument("version")
     parser.add_argument("--sha256", required=True, help="of the source distribution")
     parser.add_argument("--member", required=True, help="folder of the distribution to unpack")
+    parser.add_argument("--keep", required=True, type=lambda names: names.split(","), help="what of that folder")
     parser.add_argument("--to", required=True, type=pathlib.Path, help="destination folder")
     args = parser.parse_args()
 
@@ -130,7 +132,7 @@ def main():
         with tempfile.TemporaryDirectory(prefix=".fetch-", dir=args.to.parent) as temporary:
             folder = pathlib.Path(temporary) / "source"
             folder.mkdir()
-            unpack(download(args.package, args.version, args.sha256), args.member, folder)
+            unpack(download(args.package, args.version, args.sha256), args.member, args.keep, folder)
             (folder / STAMP).write_text(args.sha256 + "\n")
             shutil.rmtree(args.to, ignore_errors=True)
             os.replace(folder, args.to)

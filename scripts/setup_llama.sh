@@ -11,16 +11,18 @@ version=0.3.36
 sha256=832db0699007f1be95a7e41ef12e88926b02ba836461e36a36372db2760c1a2e
 
 command -v c++ >/dev/null || scripts/apt.sh g++
-command -v cmake >/dev/null && command -v ninja >/dev/null || scripts/apt.sh cmake ninja-build
+scripts/apt.sh cmake ninja-build
 python3 -m pip --version >/dev/null 2>&1 || scripts/apt.sh python3 python3-pip
 
 source=target/llama/source
-python3 scripts/fetch_source.py --sha256 "$sha256" --member vendor/llama.cpp --to "$source" llama-cpp-python "$version"
+python3 scripts/fetch_source.py --sha256 "$sha256" --member vendor/llama.cpp \
+    --keep CMakeLists.txt,LICENSE,cmake,ggml,include,licenses,src,vendor --to "$source" llama-cpp-python "$version"
 
+# The commit is told, or CMake would take this repository's for llama.cpp's and build everything again after each of ours.
 began=$SECONDS
 cmake -S "$source" -B target/llama/build -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_FLAGS_RELEASE="-O2 -DNDEBUG" \
     -DBUILD_SHARED_LIBS=OFF -DGGML_NATIVE=ON -DGGML_OPENMP=OFF -DGGML_BLAS=OFF -DGGML_CCACHE=OFF -DLLAMA_OPENSSL=OFF \
     -DLLAMA_BUILD_COMMON=OFF -DLLAMA_BUILD_TESTS=OFF -DLLAMA_BUILD_TOOLS=OFF -DLLAMA_BUILD_EXAMPLES=OFF \
-    -DLLAMA_BUILD_SERVER=OFF -DLLAMA_BUILD_APP=OFF >target/llama/configure.log
+    -DLLAMA_BUILD_SERVER=OFF -DLLAMA_BUILD_APP=OFF -DLLAMA_BUILD_COMMIT=0c1e57098 >target/llama/configure.log
 cmake --build target/llama/build --target llama >target/llama/build.log || { tail -n 30 target/llama/build.log >&2; exit 1; }
 echo "llama.cpp of llama-cpp-python $version: built in $((SECONDS - began)) s"

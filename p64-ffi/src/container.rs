@@ -104,6 +104,7 @@ pub struct p64_container {
 
 impl p64_container {
     /// Storage with this container in it.
+    #[cfg(feature = "std")]
     pub(crate) fn of(container: Container<'static>) -> Self {
         let mut storage = Self { opaque: [0; 64] };
         Caller::store(&mut storage, container);

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! tier 0   container tensor layer metadata tokenizer names kernel decoder
-//!          stream crc                      no heap, no operating system
+//!          stream crc vocabulary           no heap, no operating system
 //! tier 1   files, sessions, conversion (feature `std`, `P64_STD` in the header)
 //! border   boundary (pointers and panics become statuses)   status   error   version
 //! ```
@@ -39,3 +39,4 @@ pub mod tensor;
 pub mod tier1;
 pub mod tokenizer;
 pub mod version;
+pub mod vocabulary;

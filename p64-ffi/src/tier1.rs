@@ -31,7 +31,7 @@ pub mod convert;
 
 // An enumeration under a condition would lose all of its variants, and C has no empty one: these stand in every header.
 
-/// How text is read by `p64_model_encode` and written by `p64_model_decode`. May be combined with `|`.
+/// How text is read by `p64_model_encode` and `p64_vocabulary_encode`, and written by their counterparts. May be combined with `|`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u32)]
 pub enum p64_text_flags {

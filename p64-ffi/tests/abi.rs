@@ -1,6 +1,9 @@
 //! The binary interface as Rust lays it out, pinned to the numbers that `tests/c/abi.c` pins from the header's side.
 
-use p64::{container, crc, decoder, error, kernel, layer, metadata, names, status, stream, tensor, tokenizer, version};
+use p64::{
+    container, crc, decoder, error, kernel, layer, metadata, names, status, stream, tensor, tokenizer, version,
+    vocabulary,
+};
 
 macro_rules! pin {
     ($($type:ty: $size:literal, $align:literal;)*) => {
@@ -21,6 +24,8 @@ fn sizes_on_every_machine() {
         metadata::p64_metadata: 128, 8;
         decoder::p64_decoder: 1024, 8;
         stream::p64_stream: 1024, 8;
+        vocabulary::p64_vocabulary: 512, 8;
+        vocabulary::p64_slot: 16, 4;
         status::p64_status: 4, 4;
         names::p64_dtype: 4, 4;
         names::p64_role: 4, 4;
@@ -44,6 +49,23 @@ fn sizes_where_pointers_have_64_bits() {
     }
 }
 
+#[cfg(all(feature = "std", target_pointer_width = "64"))]
+#[test]
+fn sizes_of_tier_1_where_pointers_have_64_bits() {
+    use p64::tier1::{convert, file, model, session};
+    pin! {
+        file::p64_map_options: 32, 8;
+        model::p64_model_info: 56, 8;
+        model::p64_text: 16, 8;
+        model::p64_message: 32, 8;
+        session::p64_session_options: 64, 8;
+        session::p64_generate_options: 32, 8;
+        session::p64_generation: 40, 8;
+        convert::p64_convert_options: 24, 4;
+        convert::p64_written: 48, 8;
+    }
+}
+
 /// `tests/c/abi.c` pins the same sizes: a change here without one there does not pass.
 #[test]
 fn the_c_test_pins_the_same_sizes() {
@@ -56,5 +78,5 @@ fn the_c_test_pins_the_same_sizes() {
         assert!(enumeration || c.contains(&format!("SIZE(p64_{name}, {numbers});")), "p64_{name} {numbers}");
         count += 1;
     }
-    assert_eq!(count, 22);
+    assert_eq!(count, 33);
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The sources in the order in which the header presents them.
-const SOURCES: [&str; 14] = [
+const SOURCES: [&str; 15] = [
     "version",
     "status",
     "error",
@@ -15,6 +15,7 @@ const SOURCES: [&str; 14] = [
     "layer",
     "metadata",
     "tokenizer",
+    "vocabulary",
     "kernel",
     "decoder",
     "stream",

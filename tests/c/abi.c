@@ -71,6 +71,8 @@ PLACE(p64_manifold, values, 0);
 SIZE(p64_metadata, 128, 8);
 SIZE(p64_decoder, 1024, 8);
 SIZE(p64_stream, 1024, 8);
+SIZE(p64_vocabulary, 512, 8);
+SIZE(p64_slot, 16, 4);
 
 /* Where pointers have 64 bits. */
 #if UINTPTR_MAX == UINT64_MAX
@@ -351,6 +353,85 @@ NUMBER(P64_KIND_I64, 11);
 NUMBER(P64_KIND_F64, 12);
 NUMBER(P64_ACTIVATIONS_QUANTIZED, 0);
 NUMBER(P64_ACTIVATIONS_F32, 1);
+
+/* Tier 1, where pointers have 64 bits. */
+#if defined(P64_STD) && UINTPTR_MAX > 0xffffffffu
+SIZE(p64_map_options, 32, 8);
+PLACE(p64_map_options, struct_size, 0);
+PLACE(p64_map_options, policy, 4);
+PLACE(p64_map_options, integrity, 8);
+PLACE(p64_map_options, threads, 12);
+PLACE(p64_map_options, warning, 16);
+PLACE(p64_map_options, warning_user, 24);
+SIZE(p64_model_info, 56, 8);
+PLACE(p64_model_info, context, 0);
+PLACE(p64_model_info, vocabulary, 8);
+PLACE(p64_model_info, layers, 16);
+PLACE(p64_model_info, parameters, 24);
+PLACE(p64_model_info, file_size, 32);
+PLACE(p64_model_info, weight_bytes_per_token, 40);
+PLACE(p64_model_info, is_p64, 48);
+PLACE(p64_model_info, reserved, 52);
+SIZE(p64_text, 16, 8);
+PLACE(p64_text, data, 0);
+PLACE(p64_text, len, 8);
+SIZE(p64_message, 32, 8);
+PLACE(p64_message, role, 0);
+PLACE(p64_message, content, 16);
+SIZE(p64_session_options, 64, 8);
+PLACE(p64_session_options, struct_size, 0);
+PLACE(p64_session_options, threads, 4);
+PLACE(p64_session_options, context, 8);
+PLACE(p64_session_options, batch, 16);
+PLACE(p64_session_options, activations, 24);
+PLACE(p64_session_options, temperature, 28);
+PLACE(p64_session_options, top_k, 32);
+PLACE(p64_session_options, top_p, 36);
+PLACE(p64_session_options, min_p, 40);
+PLACE(p64_session_options, repeat_penalty, 44);
+PLACE(p64_session_options, repeat_last_n, 48);
+PLACE(p64_session_options, reserved, 52);
+PLACE(p64_session_options, seed, 56);
+SIZE(p64_generate_options, 32, 8);
+PLACE(p64_generate_options, struct_size, 0);
+PLACE(p64_generate_options, ignore_end, 4);
+PLACE(p64_generate_options, max_tokens, 8);
+PLACE(p64_generate_options, stops, 16);
+PLACE(p64_generate_options, stops_len, 24);
+SIZE(p64_generation, 40, 8);
+PLACE(p64_generation, stop, 0);
+PLACE(p64_generation, reserved, 4);
+PLACE(p64_generation, prompt_tokens, 8);
+PLACE(p64_generation, generated_tokens, 16);
+PLACE(p64_generation, prompt_seconds, 24);
+PLACE(p64_generation, generate_seconds, 32);
+SIZE(p64_convert_options, 24, 4);
+PLACE(p64_convert_options, struct_size, 0);
+PLACE(p64_convert_options, page_size, 4);
+PLACE(p64_convert_options, no_pack, 8);
+PLACE(p64_convert_options, no_schedule, 12);
+PLACE(p64_convert_options, no_layer_major, 16);
+PLACE(p64_convert_options, reserved, 20);
+SIZE(p64_written, 48, 8);
+PLACE(p64_written, tensors, 0);
+PLACE(p64_written, bytes, 8);
+PLACE(p64_written, source_bytes, 16);
+PLACE(p64_written, padding_bytes, 24);
+PLACE(p64_written, files, 32);
+PLACE(p64_written, identical, 36);
+PLACE(p64_written, seconds, 40);
+#endif
+NUMBER(P64_TEXT_PLAIN, 0);
+NUMBER(P64_TEXT_ADD_SPECIAL, 1);
+NUMBER(P64_TEXT_SPECIAL, 2);
+NUMBER(P64_STOP_END, 0);
+NUMBER(P64_STOP_TEXT, 1);
+NUMBER(P64_STOP_LENGTH, 2);
+NUMBER(P64_STOP_CONTEXT, 3);
+NUMBER(P64_STOP_CANCELLED, 4);
+NUMBER(P64_PHASE_DIGEST, 0);
+NUMBER(P64_PHASE_WRITE, 1);
+NUMBER(P64_PHASE_COMPARE, 2);
 
 int main(void) {
     return p64_abi_version() == P64_ABI_VERSION ? 0 : 1;

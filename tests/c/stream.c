@@ -1,7 +1,7 @@
 /* Streams: a file behind a read function says what the same file says in memory, through buffers of several sizes, also when
  * it is damaged, when reads fail and when calls come in the wrong order.
  *
- *   stream MODEL.p64 FOLDER-OF-INVALID-FIXTURES
+ *   stream MODEL.p64 MODEL.gguf FOLDER-OF-INVALID-FIXTURES SCRATCH-FOLDER
  */
 #define _POSIX_C_SOURCE 200809L
 
@@ -389,8 +389,8 @@ static void *thread(void *argument) {
 }
 
 int main(int argc, char **argv) {
-    if (argc != 3) {
-        fprintf(stderr, "usage: stream MODEL.p64 INVALID-FOLDER\n");
+    if (argc != 5) {
+        fprintf(stderr, "usage: stream MODEL.p64 MODEL.gguf INVALID-FOLDER SCRATCH-FOLDER\n");
         return 2;
     }
     file f = read_file(argv[1]);
@@ -400,7 +400,7 @@ int main(int argc, char **argv) {
     test_faults(f);
     test_misuse(f);
     test_damage(f);
-    test_invalid(argv[2]);
+    test_invalid(argv[3]);
     pthread_t threads[8];
     for (int i = 0; i < 8; i++) CHECK(pthread_create(&threads[i], NULL, thread, &f) == 0);
     for (int i = 0; i < 8; i++) CHECK(pthread_join(threads[i], NULL) == 0);

@@ -1,7 +1,7 @@
 /* Every function of tier 0: with good input, NULL, misaligned pointers, lengths that are wrong, calls in the wrong order,
  * damaged files, and from eight threads at once.
  *
- *   tier0 MODEL.p64 FOLDER-OF-INVALID-FIXTURES
+ *   tier0 MODEL.p64 MODEL.gguf FOLDER-OF-INVALID-FIXTURES SCRATCH-FOLDER
  *
  * The model is the bundled story model, converted; its answers were computed by numpy (tests/data/tiny). */
 #define _POSIX_C_SOURCE 200809L
@@ -876,8 +876,8 @@ static void test_threads(file f) {
 }
 
 int main(int argc, char **argv) {
-    if (argc != 3) {
-        fprintf(stderr, "usage: tier0 MODEL.p64 INVALID-FOLDER\n");
+    if (argc != 5) {
+        fprintf(stderr, "usage: tier0 MODEL.p64 MODEL.gguf INVALID-FOLDER SCRATCH-FOLDER\n");
         return 2;
     }
     (void)PROMPT;
@@ -892,7 +892,7 @@ int main(int argc, char **argv) {
     test_kernels(f);
     test_decoder(f);
     test_misuse(f);
-    test_invalid(argv[2]);
+    test_invalid(argv[3]);
     test_damage(f);
     test_threads(f);
     free(f.data);

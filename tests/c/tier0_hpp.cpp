@@ -1,6 +1,6 @@
 // p64.hpp: every class on the bundled story model, and what it throws.
 //
-//   tier0_hpp MODEL.p64
+//   tier0_hpp MODEL.p64 MODEL.gguf FOLDER-OF-INVALID-FIXTURES SCRATCH-FOLDER
 
 #include "p64.hpp"
 
@@ -118,7 +118,10 @@ static void test_errors(file f) {
 }
 
 int main(int argc, char **argv) {
-    if (argc != 2) return 2;
+    if (argc != 5) {
+        std::fprintf(stderr, "usage: tier0_hpp MODEL.p64 MODEL.gguf INVALID-FOLDER SCRATCH-FOLDER\n");
+        return 2;
+    }
     file f = read_file(argv[1]);
     test_container(f);
     test_metadata(f);

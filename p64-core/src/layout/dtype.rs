@@ -155,6 +155,26 @@ dtypes! {
     Q4KSoa = 112, "Q4_K_SOA", 256 / 160;
 }
 
+const _: () = {
+    let mut at = 0;
+    while at < DType::ALL.len() {
+        if let Some(block) = DType::ALL[at].block() {
+            assert!(block.elements.is_power_of_two());
+        }
+        at += 1;
+    }
+};
+
+/// `number / 5`, a byte at a time from the top: `u64` division is a library function on 32-bit machines.
+fn fifth(number: u64) -> u64 {
+    let mut rest = 0u16;
+    u64::from_be_bytes(number.to_be_bytes().map(|byte| {
+        let digit = (rest << 8) | u16::from(byte);
+        rest = digit % 5;
+        u8::try_from(digit / 5).unwrap_or_default()
+    }))
+}
+
 /// Why a payload length cannot be worked out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SizeError {
@@ -172,17 +192,17 @@ impl DType {
     pub fn byte_len(self, shape: &Shape) -> Result<Option<u64>, SizeError> {
         let elements = shape.elements().ok_or(SizeError::Overflow)?;
         if self == Self::Ternary {
-            return elements.div_ceil(5).checked_add(4).map(Some).ok_or(SizeError::Overflow);
+            // Five digits to a byte, the last one perhaps not full, and the scale.
+            let bytes = elements.checked_add(4).map(fifth).and_then(|bytes| bytes.checked_add(4));
+            return bytes.map(Some).ok_or(SizeError::Overflow);
         }
         let Some(block) = self.block() else { return Ok(None) };
-        if !shape.row_len().is_multiple_of(u64::from(block.elements)) {
+        // Blocks hold powers of two, so neither test nor quotient takes a division, which is long on a 32-bit machine.
+        if shape.row_len() & u64::from(block.elements).saturating_sub(1) != 0 {
             return Err(SizeError::PartialBlock(block.elements));
         }
-        elements
-            .checked_div(u64::from(block.elements))
-            .and_then(|blocks| blocks.checked_mul(u64::from(block.bytes)))
-            .map(Some)
-            .ok_or(SizeError::Overflow)
+        let blocks = elements.checked_shr(block.elements.trailing_zeros());
+        blocks.and_then(|blocks| blocks.checked_mul(u64::from(block.bytes))).map(Some).ok_or(SizeError::Overflow)
     }
 
     /// Whether the code is in the registry.
@@ -231,6 +251,13 @@ mod tests {
     fn every_code_survives_a_round_trip() {
         for id in 0..=u16::MAX {
             assert_eq!(DType::from_id(id).id(), id);
+        }
+    }
+
+    #[test]
+    fn a_fifth_is_a_fifth() {
+        for number in (0..5000).chain((0..64).map(|bit| 1u64 << bit)).chain([u64::MAX, u64::MAX - 1]) {
+            assert_eq!(fifth(number), number / 5);
         }
     }
 

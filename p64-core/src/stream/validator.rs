@@ -65,7 +65,7 @@ enum Phase {
     Header,
     Sections,
     Gaps {
-        index: usize,
+        index: u32,
         at: u64,
     },
     MetadataChecksum {
@@ -203,15 +203,15 @@ impl<'b, R: ReadAt> Validator<'b, R> {
                 let len = window.len();
                 let hparams = sections::locate_hparams(&facts.header, len, report)?;
                 facts.hparams = window.record(hparams.start())?;
-                facts.sections = sections::locate(&facts.header, facts.hparams.n_layer.get(), len, report)?;
+                facts.sections.locate(&facts.header, facts.hparams.n_layer.get(), len, report)?;
                 *phase = Phase::gap(&facts.sections, 0);
             }
-            Phase::Gaps { index, at } => match sections.gaps().get(*index) {
+            Phase::Gaps { index, at } => match sections.gap(*index) {
                 None => *phase = Phase::MetadataChecksum { at: 0, crc: 0 },
                 Some((section, gap)) => {
                     let (next, found) = window.first_nonzero(*at, gap.end())?;
                     if let Some(found) = found {
-                        report.deviation(sections::gap_not_zero(*section, found))?;
+                        report.deviation(sections::gap_not_zero(section, found))?;
                     }
                     *at = next;
                     if next >= gap.end() {
@@ -377,8 +377,8 @@ fn next_blob<R: ReadAt>(
 
 impl Phase {
     /// The gap before the section of that index, or what follows the last one.
-    fn gap(sections: &Sections, index: usize) -> Self {
-        let at = sections.gaps().get(index).map_or(0, |(_, gap)| gap.start());
+    fn gap(sections: &Sections, index: u32) -> Self {
+        let at = sections.gap(index).map_or(0, |(_, gap)| gap.start());
         Self::Gaps { index, at }
     }
 

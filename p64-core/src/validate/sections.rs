@@ -56,9 +56,10 @@ pub(super) fn check(file: &[u8], header: &RawHeader, report: &mut Report<'_>) ->
     let len = num::wide(file.len());
     let hparams = locate_hparams(header, len, report)?;
     let record = hparams.of(file).and_then(|bytes| RawHParams::ref_from_bytes(bytes).ok());
-    let sections = locate(header, record.map_or(0, |h| h.n_layer.get()), len, report)?;
+    let mut sections = Sections::default();
+    sections.locate(header, record.map_or(0, |h| h.n_layer.get()), len, report)?;
     // Every byte before the checksum table that no section covers must be zero.
-    for (section, gap) in sections.gaps() {
+    for (section, gap) in (0..).map_while(|index| sections.gap(index)) {
         if let Some(nonzero) = super::first_nonzero(gap.of(file).unwrap_or_default(), gap.start()) {
             report.deviation(gap_not_zero(section, nonzero))?;
         }
@@ -70,114 +71,129 @@ pub(crate) fn gap_not_zero(section: Section, (at, byte): (u64, u64)) -> Error {
     error(Code::GapNotZero, section).at(at).values(0, byte)
 }
 
-/// Places all sections of a file of `len` bytes by its header and its number of layers, and checks their order.
-#[inline(never)]
-pub(crate) fn locate(header: &RawHeader, n_layer: u32, len: u64, report: &mut Report<'_>) -> Checked<Sections> {
-    let record = num::wide(RECORD);
-    let tensor_count = u64::from(header.tensor_count.get());
-
-    let hparams = locate_hparams(header, len, report)?;
-    if n_layer > MAX_LAYERS {
-        return Err(
-            report.refuse(error(Code::LayerLimit, Section::HParams).values(u64::from(MAX_LAYERS), u64::from(n_layer)))
-        );
-    }
-    let n_layer = u64::from(n_layer);
-
-    let checksum_start = header.checksum_offset.get();
-    let entries = tensor_count.saturating_add(1);
-    let checksums = place(Section::Checksums, checksum_start, entries, 4, len, report)?;
-    let limit = checksums.start();
-    let tensors = place(Section::TensorTable, header.tensor_table_offset.get(), tensor_count, record, limit, report)?;
-    let manifold_start = header.manifold_table_offset.get();
-    let manifold = place(Section::Manifold, manifold_start, n_layer.saturating_add(1), record, limit, report)?;
-    let strings = between(Section::Strings, header.string_table_offset.get(), manifold_start, report)?;
-    let tokenizer = between(Section::Tokenizer, header.tokenizer_offset.get(), checksum_start, report)?;
-
-    // The required order; the schedule may stand anywhere and is looked at apart.
-    let mut end = record;
-    let in_order = [
-        (Section::HParams, hparams),
-        (Section::TensorTable, tensors),
-        (Section::Strings, strings),
-        (Section::Manifold, manifold),
-        (Section::Tokenizer, tokenizer),
-        (Section::Checksums, checksums),
-    ];
-    for (section, extent) in in_order {
-        if extent.start() < end {
-            return Err(
-                report.refuse(error(Code::SectionOrder, section).at(extent.start()).values(end, extent.start()))
-            );
+impl Sections {
+    /// Places all sections of a file of `len` bytes by its header and its number of layers, and checks their order.
+    #[inline(never)]
+    pub(crate) fn locate(
+        &mut self,
+        header: &RawHeader,
+        n_layer: u32,
+        len: u64,
+        report: &mut Report<'_>,
+    ) -> Checked<()> {
+        let record = num::wide(RECORD);
+        self.hparams = locate_hparams(header, len, report)?;
+        if n_layer > MAX_LAYERS {
+            let limit = error(Code::LayerLimit, Section::HParams).values(u64::from(MAX_LAYERS), u64::from(n_layer));
+            return Err(report.refuse(limit));
         }
-        end = extent.end();
-    }
+        let n_layer = u64::from(n_layer);
+        let tensor_count = u64::from(header.tensor_count.get());
+        let checksum_start = header.checksum_offset.get();
+        self.checksums = place(Section::Checksums, checksum_start, tensor_count.saturating_add(1), 4, len, report)?;
+        let limit = self.checksums.start();
+        let table = header.tensor_table_offset.get();
+        self.tensors = place(Section::TensorTable, table, tensor_count, record, limit, report)?;
+        let manifold = header.manifold_table_offset.get();
+        self.manifold = place(Section::Manifold, manifold, n_layer.saturating_add(1), record, limit, report)?;
+        self.strings = between(Section::Strings, header.string_table_offset.get(), manifold, report)?;
+        self.tokenizer = between(Section::Tokenizer, header.tokenizer_offset.get(), checksum_start, report)?;
 
-    let schedule = if header.flags().contains(Flags::LAYER_SCHEDULE) {
-        let extent = place(Section::Schedule, header.role_table_offset.get(), n_layer, record, limit, report)?;
-        let others = in_order.map(|(_, other)| other);
-        let clash = others.iter().find(|other| other.overlaps(&extent));
-        let header_end = Some(record).filter(|&end| extent.start() < end);
-        if let Some(end) = clash.map(Extent::end).or(header_end) {
-            let finding = error(Code::SectionOrder, Section::Schedule).at(extent.start());
-            return Err(report.refuse(finding.values(end, extent.start())));
+        // The required order; the schedule may stand anywhere and is looked at apart.
+        self.schedule = None;
+        let mut end = record;
+        for (section, extent) in (0..).map_while(|index| self.in_order(index)) {
+            check_order(section, extent, end, report)?;
+            end = extent.end();
         }
-        Some(extent)
-    } else {
-        None
-    };
-
-    for (section, extent, required) in [
-        (Section::Manifold, manifold, true),
-        (Section::Tokenizer, tokenizer, false),
-        (Section::Checksums, checksums, false),
-    ] {
-        if !is_aligned(extent.start(), SECTION_ALIGN) {
-            let finding =
-                error(Code::SectionAlignment, section).at(extent.start()).values(SECTION_ALIGN, extent.start());
-            if required {
+        if header.flags().contains(Flags::LAYER_SCHEDULE) {
+            let extent = place(Section::Schedule, header.role_table_offset.get(), n_layer, record, limit, report)?;
+            let mut others = (0..).map_while(|index| self.in_order(index));
+            let clash = others.find(|(_, other)| other.overlaps(&extent));
+            let clash = clash.map(|(_, other)| other.end()).or(Some(record).filter(|end| extent.start() < *end));
+            if let Some(end) = clash {
+                let finding = error(Code::SectionOrder, Section::Schedule).at(extent.start());
+                return Err(report.refuse(finding.values(end, extent.start())));
+            }
+            self.schedule = Some(extent);
+        }
+        for index in 3..6 {
+            let Some((section, extent)) = self.in_order(index).filter(|(_, e)| !is_aligned(e.start(), SECTION_ALIGN))
+            else {
+                continue;
+            };
+            let finding = error(Code::SectionAlignment, section).at(extent.start());
+            let finding = finding.values(SECTION_ALIGN, extent.start());
+            // Readers that map the records depend on the manifold's alignment.
+            if section == Section::Manifold {
                 return Err(report.refuse(finding));
             }
             report.deviation(finding)?;
         }
+        let Some(floor) = align_up(self.checksums.end(), u64::from(header.page_size.get())) else {
+            return Err(report.refuse(error(Code::SectionBounds, Section::Checksums).values(len, u64::MAX)));
+        };
+        self.blob_floor = floor;
+        Ok(())
     }
-    let floor = align_up(checksums.end(), u64::from(header.page_size.get()));
-    let overflow = error(Code::SectionBounds, Section::Checksums).values(len, u64::MAX);
-    let blob_floor = floor.ok_or_else(|| report.refuse(overflow))?;
-    Ok(Sections { hparams, schedule, tensors, strings, manifold, tokenizer, checksums, blob_floor })
+
+    /// The sections that stand in a fixed order, which is all but the schedule.
+    #[inline(never)]
+    fn in_order(&self, index: u32) -> Option<(Section, Extent)> {
+        Some(match index {
+            0 => (Section::HParams, self.hparams),
+            1 => (Section::TensorTable, self.tensors),
+            2 => (Section::Strings, self.strings),
+            3 => (Section::Manifold, self.manifold),
+            4 => (Section::Tokenizer, self.tokenizer),
+            5 => (Section::Checksums, self.checksums),
+            _ => return None,
+        })
+    }
+
+    /// The ranges before the checksum table that no section covers, each with the section behind it; most are empty.
+    #[inline(never)]
+    pub(crate) fn gap(&self, index: u32) -> Option<(Section, Extent)> {
+        // The schedule may stand anywhere between the others; without one its gap is the first, and empty.
+        let schedule = self.schedule.unwrap_or_default();
+        let mut end = num::wide(RECORD);
+        let mut others = 0;
+        let mut schedule_is_next = true;
+        for at in 0.. {
+            let other = self.in_order(others);
+            let key = |extent: &Extent| (extent.start(), extent.end());
+            let (section, extent) = match other {
+                Some(other) if !schedule_is_next || key(&other.1) < key(&schedule) => {
+                    others = others.saturating_add(1);
+                    other
+                }
+                _ if schedule_is_next => {
+                    schedule_is_next = false;
+                    (Section::Schedule, schedule)
+                }
+                _ => return None,
+            };
+            if at == index {
+                return Some((section, Extent::between(end, extent.start()).unwrap_or_default()));
+            }
+            end = end.max(extent.end());
+        }
+        None
+    }
 }
 
+fn check_order(section: Section, extent: Extent, end: u64, report: &mut Report<'_>) -> Checked<()> {
+    if extent.start() >= end {
+        return Ok(());
+    }
+    Err(report.refuse(error(Code::SectionOrder, section).at(extent.start()).values(end, extent.start())))
+}
+
+#[inline(never)]
 fn between(section: Section, start: u32, end: u32, report: &mut Report<'_>) -> Checked<Extent> {
     let (start, end) = (u64::from(start), u64::from(end));
     Extent::between(start, end)
         .ok_or_else(|| report.refuse(error(Code::SectionOrder, section).at(start).values(end, start)))
-}
-
-impl Sections {
-    /// The ranges before the checksum table that no section covers, each with the section behind it; most are empty.
-    pub(crate) fn gaps(&self) -> [(Section, Extent); 7] {
-        let in_order = [
-            (Section::HParams, self.hparams),
-            (Section::TensorTable, self.tensors),
-            (Section::Strings, self.strings),
-            (Section::Manifold, self.manifold),
-            (Section::Tokenizer, self.tokenizer),
-            (Section::Checksums, self.checksums),
-        ];
-        let key = |extent: &Extent| (extent.start(), extent.end());
-        // The schedule may stand anywhere between the others, which stand in this order.
-        let schedule = self.schedule.unwrap_or_default();
-        let before = in_order.iter().take_while(|(_, extent)| key(extent) < key(&schedule)).count();
-        let mut sections = in_order.into_iter();
-        let mut end = num::wide(RECORD);
-        core::array::from_fn(|at| {
-            let here = if at == before { None } else { sections.next() };
-            let (section, extent) = here.unwrap_or((Section::Schedule, schedule));
-            let gap = Extent::between(end, extent.start()).unwrap_or_default();
-            end = end.max(extent.end());
-            (section, gap)
-        })
-    }
 }
 
 pub(super) fn check_tokenizer<'a>(

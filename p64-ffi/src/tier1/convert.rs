@@ -4,6 +4,7 @@ use super::message::Result;
 use super::p64_phase;
 use crate::boundary::{Caller, Status, struct_size};
 use crate::error::p64_error;
+use crate::status;
 use core::ffi::{c_char, c_void};
 use p64_std::convert::{ConvertOptions, Phase, Progress, convert_gguf};
 use p64_std::export::export_gguf;
@@ -69,6 +70,9 @@ fn layout(c: &Caller<'_>, options: *const p64_convert_options) -> Result<Convert
     }
     let options = c.get(options)?;
     struct_size::<p64_convert_options>(options.struct_size)?;
+    if options.reserved != 0 {
+        return Err(p64_error::of(status::P64_STATUS_BAD_ARGUMENT).into());
+    }
     let layer_major = options.no_layer_major == 0;
     Ok(ConvertOptions {
         page_size: if options.page_size == 0 { defaults.page_size } else { options.page_size },
