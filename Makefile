@@ -41,6 +41,7 @@ fmt: ## format every crate
 	cargo fmt --all
 	cargo fmt --manifest-path fuzz/Cargo.toml
 	cargo fmt --manifest-path tests/firmware-check/Cargo.toml
+	cargo fmt --manifest-path examples/firmware/Cargo.toml --all
 
 install: ## install the C library and the p64 command under PREFIX (/usr/local), DESTDIR in front
 	@scripts/setup_build.sh

@@ -125,4 +125,4 @@ echo "--- the story: C on a Cortex-M4F"
 cross rustc --quiet -p p64-ffi --no-default-features --features firmware --crate-type staticlib --profile firmware --target "$m4"
 make --silent -C examples/firmware/c OUT="$PWD/$out/c" LIB="$PWD/$out/$m4/firmware/libp64.a" MODEL="$P64_MODEL"
 # The C program gives the prompt as ids and prints no text.
-check_story C "$out/c/story.elf" "ids logits"
+check_story C "$out/c/story.elf" "ids text logits"

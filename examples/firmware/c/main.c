@@ -5,12 +5,17 @@
 #include "board.h"
 #include "p64.h"
 
-enum { CONTEXT = 40, TOKENS = 32, VOCABULARY = 1024 };
+enum { CONTEXT = 40, TOKENS = 32, VOCABULARY = 1024, TEXT = 8 * TOKENS };
+
+static const char PROMPT[] = "Once upon a time";
+enum { PROMPT_LEN = sizeof PROMPT - 1, PROMPT_TOKENS = PROMPT_LEN + 2 }; /* a token has at least a byte */
 
 /* The file in its partition, from the linker script. */
 extern const uint8_t model_begin[], model_end[];
 
 static p64_container container;
+static p64_vocabulary vocabulary;
+static p64_slot slots[PROMPT_LEN];
 static p64_decoder decoder;
 static p64_stream stream;
 static uint8_t window[256];
@@ -45,12 +50,18 @@ static __attribute__((noinline)) p64_status validate_stream(p64_error *error) {
 }
 
 static __attribute__((noinline)) p64_status tell(uint32_t ids[TOKENS], uint32_t *logits_crc, p64_error *error) {
-    /* "Once upon a time", begin-of-text first. */
-    static const uint32_t prompt[] = {1, 427, 537, 260, 450};
-    const size_t prompt_len = sizeof prompt / sizeof *prompt;
-    p64_status status = p64_decoder_init(&decoder, &container, CONTEXT, 1, memory, sizeof memory, error);
+    uint32_t prompt[PROMPT_TOKENS];
+    size_t count = 0;
+    /* No index of the vocabulary: looking a token up walks it, which a prompt of this length can afford. */
+    p64_status status = p64_vocabulary_init(&vocabulary, &container, NULL, 0, error);
+    if (status == P64_STATUS_OK) {
+        status = p64_vocabulary_encode(&vocabulary, PROMPT, PROMPT_LEN, P64_TEXT_ADD_SPECIAL, slots, PROMPT_LEN, prompt,
+                                       PROMPT_TOKENS, &count, error);
+    }
+    if (status == P64_STATUS_OK) {
+        status = p64_decoder_init(&decoder, &container, CONTEXT, 1, memory, sizeof memory, error);
+    }
     const uint32_t *next = prompt;
-    size_t count = prompt_len;
     *logits_crc = 0;
     for (size_t at = 0; status == P64_STATUS_OK && at < TOKENS; ++at) {
         status = p64_decoder_step(&decoder, next, count, logits, VOCABULARY, error);
@@ -62,6 +73,20 @@ static __attribute__((noinline)) p64_status tell(uint32_t ids[TOKENS], uint32_t 
         count = 1;
     }
     return status;
+}
+
+/* What the tokens spell; `len` is its length. */
+static p64_status spell(const uint32_t ids[TOKENS], char text[TEXT], size_t *len, p64_error *error) {
+    *len = 0;
+    for (size_t at = 0; at < TOKENS; ++at) {
+        size_t piece = 0;
+        p64_status status = p64_vocabulary_decode(&vocabulary, ids[at], 0, text + *len, TEXT - *len, &piece, error);
+        if (status != P64_STATUS_OK) {
+            return status;
+        }
+        *len += piece;
+    }
+    return P64_STATUS_OK;
 }
 
 static int failed(const char *what, const p64_error *error) {
@@ -103,6 +128,13 @@ int main(void) {
         console_text(" ");
         console_number(ids[at]);
     }
+    char text[TEXT];
+    size_t len;
+    if (spell(ids, text, &len, &error) != P64_STATUS_OK) {
+        return failed("\ntext", &error);
+    }
+    console_text("\ntext ");
+    console_bytes(text, len);
     console_text("\nlogits ");
     console_hex(logits_crc);
     console_text("\n");

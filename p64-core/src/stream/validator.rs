@@ -200,10 +200,7 @@ impl<'b, R: ReadAt> Validator<'b, R> {
                 *phase = Phase::Sections;
             }
             Phase::Sections => {
-                let len = window.len();
-                let hparams = sections::locate_hparams(&facts.header, len, report)?;
-                facts.hparams = window.record(hparams.start())?;
-                facts.sections.locate(&facts.header, facts.hparams.n_layer.get(), len, report)?;
+                locate(facts, window, report)?;
                 *phase = Phase::gap(&facts.sections, 0);
             }
             Phase::Gaps { index, at } => match sections.gap(*index) {
@@ -230,23 +227,16 @@ impl<'b, R: ReadAt> Validator<'b, R> {
                 *phase = Phase::HParams;
             }
             Phase::HParams => {
-                let len = window.len();
-                let bytes: [u8; 64] = window.record(sections.hparams.start())?;
-                facts.hparams = *hparams::check(&bytes, len, &facts.header, sections, report)?;
+                check_hparams(facts, window, report)?;
                 *phase = Phase::Manifold { index: 0 };
             }
             Phase::Manifold { index } if *index <= facts.hparams.n_layer.get() => {
-                let at = sections.manifold.start().saturating_add(u64::from(*index).saturating_mul(64));
-                let record: RawManifold = window.next_record(at, sections.manifold.end())?;
-                manifold::check(core::slice::from_ref(&record), at, report)?;
+                check_manifold(facts, window, *index, report)?;
                 *index = index.saturating_add(1);
             }
             Phase::Manifold { .. } => *phase = Phase::Entries { index: 0, types: Types::default() },
             Phase::Entries { index, types } if *index < tensors => {
-                let entry = facts.next_entry(window, *index)?;
-                let manifold_count = u64::from(facts.hparams.n_layer.get()).saturating_add(1);
-                entries::check_one(&entry, *index, facts.entry_at(*index), manifold_count, report)?;
-                types.add(&entry);
+                check_entry(facts, window, *index, types, report)?;
                 *index = index.saturating_add(1);
             }
             Phase::Entries { types, .. } => {
@@ -260,13 +250,7 @@ impl<'b, R: ReadAt> Validator<'b, R> {
                 *phase = Phase::Names { index: 0, names: Names::new(strings.start(), strings.len()) };
             }
             Phase::Names { index, names } if *index < tensors => {
-                let offset = facts.entry(window, *index)?.name_offset.get();
-                let at = sections.strings.start().saturating_add(u64::from(offset));
-                let name = names::walk(window, at, sections.strings.end())?;
-                names.accept(*index, offset, name.len, name.len.is_none() || name.utf8, report)?;
-                if let Some(slot) = self.names.get_mut(num::index(*index)) {
-                    *slot = NameSlot { hash: name.hash, index: *index };
-                }
+                check_name(facts, window, *index, names, self.names, report)?;
                 *index = index.saturating_add(1);
             }
             Phase::Names { names, .. } => {
@@ -294,7 +278,8 @@ impl<'b, R: ReadAt> Validator<'b, R> {
             }
             Phase::Duplicates(state) => {
                 if state.step(facts, self.names, window, report)? {
-                    *phase = next_blob(facts, window, 0, Blobs::new(&facts.header, sections, window.len()), report)?;
+                    let blobs = Blobs::new(&facts.header, sections, window.len());
+                    next_blob(facts, window, 0, blobs, phase, report)?;
                 }
             }
             Phase::Blobs { index, blobs, gap } => {
@@ -304,7 +289,8 @@ impl<'b, R: ReadAt> Validator<'b, R> {
                 }
                 *gap = Extent::between(next, gap.end()).unwrap_or_default();
                 if gap.is_empty() {
-                    *phase = next_blob(facts, window, index.saturating_add(1), *blobs, report)?;
+                    let (index, blobs) = (index.saturating_add(1), *blobs);
+                    next_blob(facts, window, index, blobs, phase, report)?;
                 }
             }
             Phase::Tail { blobs, at } if *at < blobs.tail().end() => {
@@ -322,7 +308,7 @@ impl<'b, R: ReadAt> Validator<'b, R> {
                 *phase = Phase::Order { index, order: Order::new(facts.hparams.n_layer.get()) };
             }
             Phase::Order { index, order } if *index < tensors => {
-                order.accept(*index, &facts.next_entry(window, *index)?, report)?;
+                check_order(facts, window, *index, order, report)?;
                 *index = index.saturating_add(1);
             }
             Phase::Order { .. } => {
@@ -359,6 +345,82 @@ impl<'b, R: ReadAt> Validator<'b, R> {
     }
 }
 
+// Each piece of work that reads a record is a function of its own, so that one record at a time lies on the stack.
+
+#[inline(never)]
+fn locate<R: ReadAt>(facts: &mut Facts, window: &mut Window<'_, R>, report: &mut Report<'_>) -> Checked<()> {
+    let len = window.len();
+    let hparams = sections::locate_hparams(&facts.header, len, report)?;
+    facts.hparams = window.record(hparams.start())?;
+    facts.sections.locate(&facts.header, facts.hparams.n_layer.get(), len, report)
+}
+
+#[inline(never)]
+fn check_hparams<R: ReadAt>(facts: &mut Facts, window: &mut Window<'_, R>, report: &mut Report<'_>) -> Checked<()> {
+    let len = window.len();
+    let bytes: [u8; 64] = window.record(facts.sections.hparams.start())?;
+    facts.hparams = *hparams::check(&bytes, len, &facts.header, &facts.sections, report)?;
+    Ok(())
+}
+
+#[inline(never)]
+fn check_manifold<R: ReadAt>(
+    facts: &Facts,
+    window: &mut Window<'_, R>,
+    index: u32,
+    report: &mut Report<'_>,
+) -> Checked<()> {
+    let at = facts.sections.manifold.start().saturating_add(u64::from(index).saturating_mul(64));
+    let record: RawManifold = window.next_record(at, facts.sections.manifold.end())?;
+    manifold::check(core::slice::from_ref(&record), at, report)
+}
+
+#[inline(never)]
+fn check_entry<R: ReadAt>(
+    facts: &Facts,
+    window: &mut Window<'_, R>,
+    index: u32,
+    types: &mut Types,
+    report: &mut Report<'_>,
+) -> Checked<()> {
+    let entry = facts.next_entry(window, index)?;
+    let manifold_count = u64::from(facts.hparams.n_layer.get()).saturating_add(1);
+    entries::check_one(&entry, index, facts.entry_at(index), manifold_count, report)?;
+    types.add(&entry);
+    Ok(())
+}
+
+/// Checks a name, and notes its hash in the caller's index.
+#[inline(never)]
+fn check_name<R: ReadAt>(
+    facts: &Facts,
+    window: &mut Window<'_, R>,
+    index: u32,
+    names: &mut Names,
+    slots: &mut [NameSlot],
+    report: &mut Report<'_>,
+) -> Checked<()> {
+    let offset = facts.entry(window, index)?.name_offset.get();
+    let strings = facts.sections.strings;
+    let name = names::walk(window, strings.start().saturating_add(u64::from(offset)), strings.end())?;
+    names.accept(index, offset, name.len, name.len.is_none() || name.utf8, report)?;
+    if let Some(slot) = slots.get_mut(num::index(index)) {
+        *slot = NameSlot { hash: name.hash, index };
+    }
+    Ok(())
+}
+
+#[inline(never)]
+fn check_order<R: ReadAt>(
+    facts: &Facts,
+    window: &mut Window<'_, R>,
+    index: u32,
+    order: &mut Order,
+    report: &mut Report<'_>,
+) -> Checked<()> {
+    order.accept(index, &facts.next_entry(window, index)?, report)
+}
+
 /// Blob `index`, with the gap before it to be looked through; behind the last one, the file's tail.
 #[inline(never)]
 fn next_blob<R: ReadAt>(
@@ -366,13 +428,16 @@ fn next_blob<R: ReadAt>(
     window: &mut Window<'_, R>,
     index: u32,
     mut blobs: Blobs,
+    phase: &mut Phase,
     report: &mut Report<'_>,
-) -> Checked<Phase> {
+) -> Checked<()> {
     if index >= facts.header.tensor_count.get() {
-        return Ok(Phase::Tail { blobs, at: blobs.tail().start() });
+        *phase = Phase::Tail { blobs, at: blobs.tail().start() };
+    } else {
+        let gap = blobs.accept(index, &facts.entry(window, index)?, report)?;
+        *phase = Phase::Blobs { index, blobs, gap };
     }
-    let gap = blobs.accept(index, &facts.entry(window, index)?, report)?;
-    Ok(Phase::Blobs { index, blobs, gap })
+    Ok(())
 }
 
 impl Phase {
