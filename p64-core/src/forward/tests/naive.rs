@@ -98,7 +98,7 @@ fn add(a: &Rows, b: &Rows) -> Rows {
 }
 
 fn gelu(x: f64) -> f64 {
-    0.5 * x * (1.0 + ((2.0 / core::f64::consts::PI).sqrt() * (x + 0.044_715 * x.powi(3))).tanh())
+    0.5 * x * (1.0 + ((2.0 / core::f64::consts::PI).sqrt() * (x + 0.044_715 * x * x * x)).tanh())
 }
 
 fn rotate(facts: &Facts, layer: usize, freqs: &Option<Vec<f64>>, x: &Rows) -> Rows {
