@@ -2419,7 +2419,8 @@ p64_status p64_vocabulary_init(struct p64_vocabulary *vocabulary,
                                struct p64_error *error);
 
 /**
- * Slots that `p64_vocabulary_encode` needs for a text at most. There are never more ids than these and two.
+ * Slots that `p64_vocabulary_encode` needs for a text at most. BPE gives no more ids than these and two;
+ * SPM may, where special tokens stand in the text: `P64_STATUS_BUFFER_TOO_SMALL` of `p64_vocabulary_encode` says how many.
  *
  * Threads: any. Errors: `P64_STATUS_NOT_OPEN`. Cost: linear in the text.
  */

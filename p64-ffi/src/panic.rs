@@ -2,6 +2,7 @@
 
 use core::panic::PanicInfo;
 
+// SAFETY: the firmware's function takes and gives nothing, as p64.h says.
 unsafe extern "C" {
     /// Defined by the firmware: resets, halts or blinks. When it returns, the processor spins here.
     safe fn p64_panic();

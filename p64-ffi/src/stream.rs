@@ -53,8 +53,8 @@ struct Running {
 enum State {
     Validating(Validator<'static, Reader>),
     Open(StreamContainer<'static, Reader>),
-    /// Between the two.
-    Moving,
+    /// Every check has passed, but what the options lent does not suffice to go on.
+    Failed(Error),
 }
 
 const _: () = assert!(size_of::<Running>() <= size_of::<p64_stream>());
@@ -81,15 +81,21 @@ impl ReadAt for Reader {
 impl Running {
     /// Takes one step, and opens the file after the last.
     fn step(&mut self) -> Outcome<Step> {
-        let State::Validating(validator) = &mut self.state else { return Ok(Step::Done) };
+        let validator = match &mut self.state {
+            State::Validating(validator) => validator,
+            State::Open(_) => return Ok(Step::Done),
+            State::Failed(error) => return Err((*error).into()),
+        };
         let options = &self.options;
-        let step = validator.step(&mut |warning| options.warn(warning))?;
-        if step == Step::Done
-            && let State::Validating(validator) = core::mem::replace(&mut self.state, State::Moving)
-        {
-            self.state = State::Open(validator.finish()?);
+        if validator.step(&mut |warning| options.warn(warning))? == Step::More {
+            return Ok(Step::More);
         }
-        Ok(step)
+        let moving = State::Failed(Error::new(Code::NotValidated, Place::File));
+        if let State::Validating(validator) = core::mem::replace(&mut self.state, moving) {
+            self.state = validator.finish().map_or_else(State::Failed, State::Open);
+        }
+        // Done, or the reason why not.
+        self.step()
     }
 
     fn open(&mut self) -> Outcome<&mut StreamContainer<'static, Reader>> {

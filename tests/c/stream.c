@@ -330,6 +330,13 @@ static void test_misuse(file f) {
     o.verified = verified;
     o.verified_len = 1;
     CHECK_STATUS(p64_stream_open(st, &r, buffer, sizeof buffer, &o, &error), P64_STATUS_BUFFER_TOO_SMALL);
+    /* Step by step the same, and no later step takes it back. */
+    CHECK_OK(p64_stream_begin(st, &r, buffer, sizeof buffer, &o, &error));
+    for (done = 0; !done && p64_stream_step(st, &done, &error) == P64_STATUS_OK;) {}
+    for (int again = 0; again < 2; again++) {
+        CHECK(done == 0 && error.status == P64_STATUS_BUFFER_TOO_SMALL);
+        CHECK_STATUS(p64_stream_step(st, &done, &error), P64_STATUS_BUFFER_TOO_SMALL);
+    }
 
     CHECK_OK(p64_stream_begin(st, &r, buffer, sizeof buffer, NULL, &error));
     CHECK(s.reads > 0); /* those of the openings above; beginning read nothing */

@@ -61,8 +61,7 @@ impl<'a> TensorInfo<'a> {
     /// Where the payload lies in the file.
     #[must_use]
     pub fn extent(&self) -> Extent {
-        let (start, len) = (u64::from(self.entry.blob_offset.get()), u64::from(self.entry.blob_size.get()));
-        Extent::new(start, len).unwrap_or_default()
+        self.entry.extent()
     }
 
     /// Offset in the source's data region; [`RawTensorEntry::NO_SOURCE`] for tensors the converter added.

@@ -3,6 +3,7 @@
 
 use super::dtype::DType;
 use super::role::Role;
+use crate::extent::Extent;
 use zerocopy::little_endian::{U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
@@ -40,6 +41,13 @@ impl RawTensorEntry {
     /// `source_offset` of a tensor that the converter added and no source has (`p64.metadata`, `p64.provenance`). It
     /// sorts after every real offset, so the order of §7.3 holds for them too.
     pub const NO_SOURCE: u64 = u64::MAX;
+
+    /// Where the payload lies in the file.
+    #[must_use]
+    pub fn extent(&self) -> Extent {
+        // Two 32-bit numbers: their sum always fits.
+        Extent::new(u64::from(self.blob_offset.get()), u64::from(self.blob_size.get())).unwrap_or_default()
+    }
 
     /// The role code.
     #[must_use]

@@ -492,9 +492,9 @@ impl Facts {
         crc: &mut u32,
     ) -> Checked<bool> {
         let entry = self.entry(window, index)?;
-        let (offset, size) = (u64::from(entry.blob_offset.get()), u64::from(entry.blob_size.get()));
-        if *done < size {
-            let bytes = window.some(offset.saturating_add(*done), offset.saturating_add(size))?;
+        let blob = entry.extent();
+        if *done < blob.len() {
+            let bytes = window.some(blob.start().saturating_add(*done), blob.end())?;
             *crc = checksum.update(*crc, bytes);
             *done = done.saturating_add(num::wide(bytes.len()));
             return Ok(false);

@@ -40,8 +40,8 @@ pub struct Options {
     pub parse_special: bool,
 }
 
-/// Slots that [`encode`] needs for `text` at most; BPE gets by with those of its longest word. There are never more ids
-/// than these and two.
+/// Slots that [`encode`] needs for `text` at most; BPE gets by with those of its longest word. BPE gives no more ids than
+/// these and two; SPM may, because it puts a space behind each special token: [`encode`] then says how many.
 #[must_use]
 pub fn required_len(vocabulary: &Vocabulary<'_>, text: &[u8]) -> usize {
     match vocabulary.model {

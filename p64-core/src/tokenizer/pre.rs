@@ -5,6 +5,7 @@
 //! larger than the rest of this crate.
 
 use super::unicode::{Class, chars, class, first_char};
+use super::well_known::{GPT2_PRE, SMOLLM_PRE};
 use crate::error::Result;
 
 /// A pre-tokenizer that this module does exactly.
@@ -14,28 +15,6 @@ pub(super) enum Pre {
     Gpt2,
     Smollm,
 }
-
-/// Names with GPT-2's pattern.
-const GPT2: &[&str] = &[
-    "gpt-2",
-    "phi-2",
-    "mpt",
-    "olmo",
-    "jais",
-    "trillion",
-    "granite-docling",
-    "exaone4",
-    "gigachat",
-    "a.x-4.0",
-    "mellum",
-    "modern-bert",
-    "jina-es",
-    "jina-de",
-    "jina-v2-es",
-    "jina-v2-de",
-];
-/// Names that take every digit for itself first.
-const SMOLLM: &[&str] = &["smollm", "starcoder", "refact", "command-r", "codeshell", "exaone", "minerva-7b", "mellum2"];
 
 /// A pattern.
 #[derive(Clone, Copy, Debug)]
@@ -57,8 +36,8 @@ impl Pre {
     pub(super) fn from_name(name: &str) -> Option<Self> {
         match name {
             "default" => Some(Self::Default),
-            name if GPT2.contains(&name) => Some(Self::Gpt2),
-            name if SMOLLM.contains(&name) => Some(Self::Smollm),
+            name if GPT2_PRE.contains(&name) => Some(Self::Gpt2),
+            name if SMOLLM_PRE.contains(&name) => Some(Self::Smollm),
             _ => None,
         }
     }

@@ -19,9 +19,8 @@ use crate::limits::{MAX_MERGES, MAX_VOCABULARY};
 use crate::metadata::{Array, Metadata, ValueKind};
 use crate::num;
 
-/// What a token is for; the codes of `tokenizer.ggml.token_type`.
+/// What a token is for; the codes of `tokenizer.ggml.token_type`, every one of which has its place here.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[non_exhaustive]
 pub enum TokenType {
     /// No type of its own (code 0, and codes past 6).
     Undefined,
@@ -40,7 +39,9 @@ pub enum TokenType {
 }
 
 impl TokenType {
-    const fn from_code(code: i64) -> Self {
+    /// The type of a code; any code is accepted.
+    #[must_use]
+    pub const fn from_code(code: i64) -> Self {
         match code {
             1 => Self::Normal,
             2 => Self::Unknown,

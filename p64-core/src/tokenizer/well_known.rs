@@ -1,4 +1,4 @@
-//! Tokens known by their text to end generation. GGUF names at most three such tokens by key, and files often name one;
+//! What is known by name: pre-tokenizers that split alike, and tokens whose text ends generation. GGUF names at most three such tokens by key, and files often name one;
 //! llama.cpp fills the rest in by text (ggml-org/llama.cpp#9606), and so do we.
 
 /// Ends of a turn, a message or a text, whatever type the file gives them.
@@ -41,3 +41,26 @@ pub const ENDS: &[&str] = &[
 /// Ends only where the file says that they are control tokens: elsewhere this is the closing tag of struck-out text
 /// (Gemma's token 212 is user-defined).
 pub const ENDS_IF_CONTROL: &[&str] = &["</s>"];
+
+/// Names of pre-tokenizers with GPT-2's pattern (`tokenizer.ggml.pre`).
+pub const GPT2_PRE: &[&str] = &[
+    "gpt-2",
+    "phi-2",
+    "mpt",
+    "olmo",
+    "jais",
+    "trillion",
+    "granite-docling",
+    "exaone4",
+    "gigachat",
+    "a.x-4.0",
+    "mellum",
+    "modern-bert",
+    "jina-es",
+    "jina-de",
+    "jina-v2-es",
+    "jina-v2-de",
+];
+/// Names of pre-tokenizers that take every digit for itself first.
+pub const SMOLLM_PRE: &[&str] =
+    &["smollm", "starcoder", "refact", "command-r", "codeshell", "exaone", "minerva-7b", "mellum2"];

@@ -62,9 +62,7 @@ impl Blobs {
     #[inline(never)]
     pub(crate) fn accept(&mut self, index: u32, entry: &RawTensorEntry, report: &mut Report<'_>) -> Checked<Extent> {
         let error = |code| Error::new(code, Place::Tensor(index));
-        let Some(extent) = Extent::new(u64::from(entry.blob_offset.get()), u64::from(entry.blob_size.get())) else {
-            return Err(report.refuse(error(Code::BlobBounds).values(self.len, u64::MAX)));
-        };
+        let extent = entry.extent();
         let manifold_idx = entry.manifold_idx.get();
         let within = self.packed && self.group == Some(manifold_idx);
         let alignment = if within { PACK_ALIGN.min(self.page) } else { self.page };

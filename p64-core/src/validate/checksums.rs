@@ -32,8 +32,7 @@ pub(crate) fn compare_metadata(expected: u32, found: u32, sections: &Sections, r
 
 pub(super) fn check_blobs(file: &[u8], entries: &[RawTensorEntry], table: &[U32], checksum: Checksum) -> Result<()> {
     (0..num::count(entries.len())).zip(entries).try_for_each(|(index, entry)| {
-        let extent = Extent::new(u64::from(entry.blob_offset.get()), u64::from(entry.blob_size.get()));
-        let bytes = extent.and_then(|extent| extent.of(file)).unwrap_or_default();
+        let bytes = entry.extent().of(file).unwrap_or_default();
         check_blob(bytes, index, table, checksum)
     })
 }

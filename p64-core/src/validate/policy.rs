@@ -31,8 +31,8 @@ pub struct Report<'w> {
     error: Option<Error>,
 }
 
-/// A check has failed; which one and where, the [`Report`] holds. An error of forty bytes that every call hands on by value
-/// is a third of a small validator's code.
+/// A check has failed; which one and where, the [`Report`] holds. An [`Error`] of forty bytes handed on by value would be
+/// code at every call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Stop;
 

@@ -28,10 +28,9 @@ pub(crate) fn layer_unit(layer: u32, entries: &[RawTensorEntry]) -> Unit {
 impl Unit {
     /// Takes in an entry of the layer.
     pub(crate) fn add(&mut self, entry: &RawTensorEntry) {
-        let start = u64::from(entry.blob_offset.get());
-        let end = start.saturating_add(u64::from(entry.blob_size.get()));
-        self.begin = if self.count == 0 { start } else { self.begin.min(start) };
-        self.end = self.end.max(end);
+        let blob = entry.extent();
+        self.begin = if self.count == 0 { blob.start() } else { self.begin.min(blob.start()) };
+        self.end = self.end.max(blob.end());
         self.count = self.count.saturating_add(1);
         self.roles_mask |= 1u16.checked_shl(u32::from(entry.role().id())).unwrap_or(0);
     }

@@ -10,6 +10,7 @@
 
 use std::sync::LazyLock;
 
+use p64_core::tokenizer::well_known::{GPT2_PRE, SMOLLM_PRE};
 use regex::Regex;
 
 use super::error::TokenizerError;
@@ -36,28 +37,8 @@ enum Family {
 /// The names of each family; all names of one row split alike.
 const NAMES: &[(Family, &[&str])] = &[
     (Family::Default, &["default"]),
-    (
-        Family::Gpt2,
-        &[
-            "gpt-2",
-            "phi-2",
-            "mpt",
-            "olmo",
-            "jais",
-            "trillion",
-            "granite-docling",
-            "exaone4",
-            "gigachat",
-            "a.x-4.0",
-            "mellum",
-            "modern-bert",
-            "jina-es",
-            "jina-de",
-            "jina-v2-es",
-            "jina-v2-de",
-        ],
-    ),
-    (Family::Smollm, &["smollm", "starcoder", "refact", "command-r", "codeshell", "exaone", "minerva-7b", "mellum2"]),
+    (Family::Gpt2, GPT2_PRE),
+    (Family::Smollm, SMOLLM_PRE),
     (Family::Llama3, &["llama-bpe", "llama3", "llama-v3", "falcon3", "falcon-h1", "pixtral", "midm-2.0", "lfm2"]),
     (Family::Llama3, &["dbrx", "smaug-bpe"]),
     (Family::Qwen2, &["qwen2", "deepseek-r1-qwen", "stablelm2", "hunyuan", "megrez", "kormo", "f2llmv2", "grok-2"]),

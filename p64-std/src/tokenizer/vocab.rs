@@ -17,40 +17,7 @@ use super::pre::Pre;
 use super::texts::Texts;
 
 pub(super) use keys::{Draft, Keys, MERGES, collect_texts};
-
-/// What a token is for; the codes of `tokenizer.ggml.token_type`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[non_exhaustive]
-pub enum TokenType {
-    /// No type of its own (code 0, and codes past 6).
-    Undefined,
-    /// Text.
-    Normal,
-    /// Stands for what the vocabulary cannot spell.
-    Unknown,
-    /// Steers the model and is no text: begin, end, turns.
-    Control,
-    /// Text that is never split, matched before everything else.
-    UserDefined,
-    /// Kept free.
-    Unused,
-    /// One byte, written `<0xNN>`.
-    Byte,
-}
-
-impl TokenType {
-    const fn from_code(code: i64) -> Self {
-        match code {
-            1 => Self::Normal,
-            2 => Self::Unknown,
-            3 => Self::Control,
-            4 => Self::UserDefined,
-            5 => Self::Unused,
-            6 => Self::Byte,
-            _ => Self::Undefined,
-        }
-    }
-}
+pub use p64_core::tokenizer::TokenType;
 
 /// How text becomes tokens.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

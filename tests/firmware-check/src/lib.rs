@@ -13,6 +13,7 @@ use core::panic::PanicInfo;
 #[repr(C, align(4096))]
 struct Flash<T>(T);
 
+// SAFETY: the section is read-only and holds nothing else.
 #[unsafe(link_section = ".model")]
 static FLASH: Flash<[u8; include_bytes!(env!("P64_MODEL")).len()]> = Flash(*include_bytes!(env!("P64_MODEL")));
 

@@ -8,6 +8,7 @@ const COLOUR: u32 = 0xc0de_c0de;
 /// reported as this.
 const OWN: usize = 64;
 
+// SAFETY: the linker script defines the symbol, at the stack's end; only its address is taken.
 unsafe extern "C" {
     /// The lowest word of the stack, given by the linker script.
     static mut _stack_end: u32;

@@ -35,6 +35,7 @@ const ACTIVATIONS: usize = 8;
 pub struct Flash<T>(pub T);
 
 /// The file as it lies in flash.
+// SAFETY: the section is read-only and holds nothing else.
 #[cfg_attr(target_os = "none", unsafe(link_section = ".model"))]
 pub static FLASH: Flash<[u8; include_bytes!(env!("P64_MODEL")).len()]> = Flash(*include_bytes!(env!("P64_MODEL")));
 

@@ -2,6 +2,7 @@
 
 use core::arch::asm;
 
+// SAFETY: the linker script defines `_stack_top`, of which only the address is taken, and `program!` the function.
 unsafe extern "C" {
     static _stack_top: u32;
     fn program() -> !;
@@ -19,6 +20,7 @@ struct Vectors {
 // SAFETY: nothing ever changes the table.
 unsafe impl Sync for Vectors {}
 
+// SAFETY: the section is the linker script's for this table and holds nothing else.
 #[used]
 #[unsafe(link_section = ".vectors")]
 static VECTORS: Vectors = Vectors { stack: &raw const _stack_top, reset: start, nmi: fault, hard_fault: fault };

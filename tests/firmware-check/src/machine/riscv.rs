@@ -2,6 +2,7 @@
 
 use core::arch::{asm, global_asm};
 
+// SAFETY: the section is the linker script's for the first instructions; they set the stack and leave for `program`.
 global_asm!(".section .vectors, \"ax\"", ".globl start", "start:", "la sp, _stack_top", "j program",);
 
 /// Calls the debugger.

@@ -1,6 +1,6 @@
 // p64.hpp: every class on the bundled story model, and what it throws.
 //
-//   tier0_hpp MODEL.p64 MODEL.gguf FOLDER-OF-INVALID-FIXTURES SCRATCH-FOLDER
+//   container_hpp MODEL.p64 MODEL.gguf FOLDER-OF-INVALID-FIXTURES SCRATCH-FOLDER
 
 #include "p64.hpp"
 
@@ -119,7 +119,7 @@ static void test_errors(file f) {
 
 int main(int argc, char **argv) {
     if (argc != 5) {
-        std::fprintf(stderr, "usage: tier0_hpp MODEL.p64 MODEL.gguf INVALID-FOLDER SCRATCH-FOLDER\n");
+        std::fprintf(stderr, "usage: container_hpp MODEL.p64 MODEL.gguf INVALID-FOLDER SCRATCH-FOLDER\n");
         return 2;
     }
     file f = read_file(argv[1]);
@@ -129,5 +129,5 @@ int main(int argc, char **argv) {
     test_decoder(f);
     test_errors(f);
     std::free(f.data);
-    return checks_end("tier0_hpp");
+    return checks_end("container_hpp");
 }
