@@ -101,6 +101,7 @@ def main():
         args.keep.mkdir(parents=True, exist_ok=True)
         for recipe in chosen:
             recipes.write(recipe, args.keep / f"{recipe['name']}.gguf")
+            recipes.write(recipe, args.keep / f"{recipe['name']}.plain.gguf", plain=True)
         return 0
     if args.check != "recipes" and not args.oracle:
         parser.error("logits need --oracle")
