@@ -37,8 +37,8 @@ def add_vocabulary(writer, count):
 ADD = {"u32": "add_uint32", "f32": "add_float32", "bool": "add_bool", "str": "add_string"}
 
 
-def write(recipe, path, plain=False):
-    """Writes the model; `plain` with every tensor as f32."""
+def write(recipe, path, plain=False, other_values=None):
+    """Writes the model; `plain` with every tensor as f32, and with other values in the tensor `other_values`."""
     writer = gguf.GGUFWriter(path, recipe["arch"])
     for key, kind, value in recipe["keys"]:
         if kind == "bools":
@@ -48,7 +48,8 @@ def write(recipe, path, plain=False):
     add_vocabulary(writer, recipe["vocabulary"])
     for name, kind, dims, rule, e in recipe["tensors"]:
         kind = Type[kind]
-        values = fill.tensor(recipe["name"], name, kind, dims[::-1], rule, e)
+        model = recipe["name"] + ("/other" if name == other_values else "")
+        values = fill.tensor(model, name, kind, dims[::-1], rule, e)
         if plain:
             values, kind = fill.plain(kind, values), Type.F32
         writer.add_tensor(name, values, raw_dtype=None if kind in (Type.F32, Type.F16) else kind)
