@@ -73,7 +73,7 @@ def scaling(kind, factor, original=None):
 
 
 def qwen():
-    base = {**BASE, "V": 301, "eps": 1e-6, "base": 1e6}
+    base = {**BASE, "V": 301, "base": 1e6}
     two = {**base, "arch": "qwen2", "E": 160, "H": 5, "K": 1, "F": 288, "qkv_bias": True}
     yield named("qwen2", "biases", **two)
     yield named("qwen2", "untied, heads of 56", **{**two, "E": 224, "H": 4, "K": 2}, untied=True)
@@ -99,7 +99,7 @@ def qwen():
 
 
 def gemma():
-    base = {**BASE, "arch": "gemma", "E": 96, "L": 2, "H": 2, "K": 1, "D": 256, "F": 416, "V": 299, "eps": 1e-6}
+    base = {**BASE, "arch": "gemma", "E": 96, "L": 2, "H": 2, "K": 1, "D": 256, "F": 416, "V": 299}
     yield named("gemma", "heads of 256", **base)
     yield named("gemma", "q5_1", **{**base, "D": 96, "L": 3}, types={"all": "Q5_1"})
     caps = [("attn_logit_softcapping", "f32", 5.0), ("final_logit_softcapping", "f32", 12.0)]
@@ -111,7 +111,7 @@ def gemma():
     three = {**two, "arch": "gemma3", "L": 7, "head_norms": "head", "query_gain": 1.0, "base": 1e6}
     yield named("gemma3", "window 8", **three, keys=(local,))
     yield named("gemma3", "linear scaling", **{**three, "K": 1, "D": 128}, keys=(local, *scaling("linear", 8.0)))
-    yield named("gemma3", "final soft-cap", **{**three, "L": 2}, keys=(local, caps[1]))
+    yield named("gemma3", "final soft-cap", **{**three, "L": 6}, keys=(local, caps[1]))
     large = {**three, "E": 256, "D": 256, "H": 2, "K": 1, "F": 256, "embd_deviation": 0.0625}
     yield named("gemma3", "q2_k, q5_k", **large, keys=(local,), types={"all": "Q2_K", "v": "Q5_K", "down": "Q5_K", "embd": "Q6_K"})
 
@@ -149,7 +149,7 @@ def granite():
 
 def olmo2():
     base = {**BASE, "arch": "olmo2", "E": 192, "H": 4, "K": 2, "F": 288, "V": 297, "pre_norms": False, "post_norms": True,
-            "head_norms": "whole", "untied": True, "eps": 1e-6, "base": 500000.0, "embd_deviation": 0.5}
+            "head_norms": "whole", "untied": True, "base": 500000.0, "embd_deviation": 0.5}
     yield named("olmo2", "norms after", **base)
     large = {**base, "E": 256, "H": 4, "F": 256}
     yield named("olmo2", "iq2_xxs, iq2_xs", **large, types={"all": "IQ2_XXS", "k": "IQ2_XS", "down": "IQ2_XS", "embd": "Q6_K", "output": "Q6_K"})

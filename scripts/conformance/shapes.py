@@ -30,7 +30,7 @@ DEFAULTS = {
     "freqs": False,
     "factors": None,  # exponents of the short and the long divisors
     "base": 10000.0,
-    "eps": 1e-5,
+    "eps": 0.02,  # far larger than usual: one that is left out must show
     "query_gain": 2.0,
     "embd_deviation": None,
     "router_gain": 2.0,
