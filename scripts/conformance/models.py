@@ -112,7 +112,7 @@ def gemma():
     yield named("gemma3", "window 8", **three, keys=(local,))
     yield named("gemma3", "linear scaling", **{**three, "K": 1, "D": 128}, keys=(local, *scaling("linear", 8.0)))
     yield named("gemma3", "final soft-cap", **{**three, "L": 6}, keys=(local, caps[1]))
-    large = {**three, "E": 256, "D": 256, "H": 2, "K": 1, "F": 256, "embd_deviation": 0.0625}
+    large = {**three, "E": 256, "D": 256, "H": 2, "K": 1, "F": 256, "embd_deviation": 0.0625, "L": 6}
     yield named("gemma3", "q2_k, q5_k", **large, keys=(local,), types={"all": "Q2_K", "v": "Q5_K", "down": "Q5_K", "embd": "Q6_K"})
 
 
