@@ -77,7 +77,7 @@ def qwen():
     two = {**base, "arch": "qwen2", "E": 160, "H": 5, "K": 1, "F": 288, "qkv_bias": True}
     yield named("qwen2", "biases", **two)
     yield named("qwen2", "untied, heads of 56", **{**two, "E": 224, "H": 4, "K": 2}, untied=True)
-    yield named("qwen2", "yarn", **two, keys=scaling("yarn", 8.0, 32))
+    yield named("qwen2", "yarn", **two, keys=(*scaling("yarn", 8.0, 32), ("rope.scaling.attn_factor", "f32", 1.25)))
     yield named("qwen2", "q4_1", **two, types={"all": "Q4_1"})
     yield named("qwen2", "iq4_xs", **{**two, "E": 256, "H": 8, "K": 2, "F": 256}, types={"all": "IQ4_XS", "embd": "Q5_K"})
     three = {**base, "arch": "qwen3", "E": 160, "H": 5, "K": 1, "F": 288, "D": 64, "head_norms": "head", "query_gain": 1.0}

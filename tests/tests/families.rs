@@ -52,7 +52,8 @@ fn every_family_has_models_and_every_model_a_family() {
     for entry in folder {
         let path = entry.expect("readable").path();
         let stem = path.file_stem().and_then(|stem| stem.to_str()).expect("a name").to_owned();
-        assert!(stem == "families" || listed.contains(&stem), "{} belongs to no family", path.display());
+        let known = ["families", "README"].contains(&stem.as_str());
+        assert!(known || listed.contains(&stem), "{} belongs to no family", path.display());
     }
 }
 

@@ -86,7 +86,8 @@ fn both(recipe: &Recipe, gguf: &Path, p64: &Path, activations: Activations) -> R
 
 fn logits(recipe: &Recipe, path: &Path, activations: Activations) -> Result<Vec<f32>, String> {
     let model = LoadedModel::open(path, &MapOptions::default()).map_err(|error| error.to_string())?;
-    let options = SessionOptions { context: Some(recipe.context), threads: 1, activations, ..SessionOptions::default() };
+    let options =
+        SessionOptions { context: Some(recipe.context), threads: 1, activations, ..SessionOptions::default() };
     let mut session = Session::new(&model, &options).map_err(|error| error.to_string())?;
     let all = session.logits_of_all(&recipe.prompt).map_err(|error| error.to_string())?;
 
