@@ -65,14 +65,21 @@ pub(super) fn with_signs(magnitudes: [i16; 8], signs: u8) -> [i16; 8] {
     quants
 }
 
-/// The signs that the low 7 bits of `packed` stand for: the eighth makes the number of negative elements even.
+/// The four 7-bit numbers in the low 28 bits of `packed`, the lowest first.
 #[inline(always)]
-pub(super) fn even_signs(packed: u32) -> u8 {
-    let [low, ..] = (packed & 0x7f).to_le_bytes();
-    let odd = low ^ (low >> 4);
-    // Bit n of the constant: whether n has an odd number of bits.
-    let [parity, _] = (0x6996u16 >> (odd & 15) & 1).to_le_bytes();
-    low | parity << 7
+pub(super) fn seven_bits(packed: u32) -> [u8; 4] {
+    (packed & 0x7f | packed << 1 & 0x7f00 | packed << 2 & 0x7f_0000 | packed << 3 & 0x7f00_0000).to_le_bytes()
+}
+
+/// The signs that four 7-bit numbers stand for: an eighth one makes the number of negative elements even.
+#[inline(always)]
+pub(super) fn even_signs(sevens: [u8; 4]) -> [u8; 4] {
+    // All four at once: what comes over from the byte above never reaches the lowest bit.
+    let packed = u32::from_le_bytes(sevens);
+    let mut odd = packed ^ packed >> 4;
+    odd ^= odd >> 2;
+    odd ^= odd >> 1;
+    (packed | (odd & 0x0101_0101) << 7).to_le_bytes()
 }
 
 /// The entry of an index; every format's indices are as long as its codebook, so that none is past it.
@@ -97,9 +104,14 @@ mod tests {
     #[test]
     fn signs_are_bits_and_even() {
         assert_eq!(with_signs([1, 2, 3, 4, 5, 6, 7, 8], 0b1010_0001), [-1, 2, 3, 4, 5, -6, 7, -8]);
-        for packed in 0..128u8 {
-            let signs = even_signs(u32::from(packed) | 0xffff_ff80);
-            assert_eq!((signs & 0x7f, signs.count_ones() % 2), (packed, 0));
+        for seven in 0..128u8 {
+            let packed = u32::from(seven) * 0x20_4081;
+            assert_eq!(seven_bits(packed | 0xf000_0000), [seven; 4]);
+            assert_eq!(seven_bits(u32::from(seven) << 14), [0, 0, seven, 0]);
+            for signs in [even_signs([seven; 4]), even_signs([seven, 127 - seven, 127, seven])] {
+                assert!(signs.iter().all(|signs| signs.count_ones() % 2 == 0));
+                assert_eq!([signs[0] & 127, signs[3] & 127], [seven; 2]);
+            }
         }
     }
 }

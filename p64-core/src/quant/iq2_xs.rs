@@ -33,9 +33,10 @@ pub fn unpack(block: &[u8; BYTES]) -> [Group<2>; 8] {
     let mut groups = [Group::ZERO; 8];
     for (group, (entries, scales)) in groups.iter_mut().zip(raw.entries.iter().zip(raw.scales)) {
         for (quants, packed) in group.quants.as_chunks_mut::<8>().0.iter_mut().zip(entries) {
-            let packed = u16::from_le_bytes(*packed);
-            let magnitudes = iq2_magnitudes(entry(&CODEBOOK, usize::from(packed & 511)));
-            *quants = with_signs(magnitudes, even_signs(u32::from(packed >> 9)));
+            let [_, high] = *packed;
+            let [signs, ..] = even_signs([high >> 1, 0, 0, 0]);
+            let index = usize::from(u16::from_le_bytes(*packed) & 511);
+            *quants = with_signs(iq2_magnitudes(entry(&CODEBOOK, index)), signs);
         }
         group.scales = half_steps(d, scales);
     }

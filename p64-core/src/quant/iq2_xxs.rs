@@ -9,7 +9,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
-use super::codebook::{entry, even_signs, iq2_magnitudes, iq2_xxs::CODEBOOK, with_signs};
+use super::codebook::{entry, even_signs, iq2_magnitudes, iq2_xxs::CODEBOOK, seven_bits, with_signs};
 use super::float::from_f16;
 use super::group::Group;
 use zerocopy::{FromBytes, Immutable, transmute_ref};
@@ -38,10 +38,10 @@ pub fn unpack(block: &[u8; BYTES]) -> [Group<1>; 8] {
     let d = from_f16(&raw.d);
     let mut groups = [Group::ZERO; 8];
     for (group, part) in groups.iter_mut().zip(&raw.groups) {
-        let packed = u32::from_le_bytes(part.signs_and_scale);
+        let signs = even_signs(seven_bits(u32::from_le_bytes(part.signs_and_scale)));
         let quants = group.quants.as_chunks_mut::<8>().0.iter_mut();
-        for ((quants, index), l) in quants.zip(part.entries).zip(0..4) {
-            *quants = with_signs(iq2_magnitudes(entry(&CODEBOOK, usize::from(index))), even_signs(packed >> (7 * l)));
+        for ((quants, index), signs) in quants.zip(part.entries).zip(signs) {
+            *quants = with_signs(iq2_magnitudes(entry(&CODEBOOK, usize::from(index))), signs);
         }
         let [.., top] = part.signs_and_scale;
         group.scales = [d * (0.5 + f32::from(top >> 4)) * 0.25];

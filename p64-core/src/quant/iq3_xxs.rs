@@ -9,7 +9,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
-use super::codebook::{entry, even_signs, iq3_xxs::CODEBOOK, iq3_xxs_magnitudes, with_signs};
+use super::codebook::{entry, even_signs, iq3_xxs::CODEBOOK, iq3_xxs_magnitudes, seven_bits, with_signs};
 use super::float::from_f16;
 use super::group::Group;
 use zerocopy::{FromBytes, Immutable, transmute_ref};
@@ -32,11 +32,11 @@ pub fn unpack(block: &[u8; BYTES]) -> [Group<1>; 8] {
     let d = from_f16(&raw.d);
     let mut groups = [Group::ZERO; 8];
     for (group, (entries, packed)) in groups.iter_mut().zip(raw.entries.iter().zip(&raw.signs_and_scales)) {
-        let signs = u32::from_le_bytes(*packed);
+        let signs = even_signs(seven_bits(u32::from_le_bytes(*packed)));
         let quants = group.quants.as_chunks_mut::<8>().0.iter_mut();
-        for ((quants, pair), l) in quants.zip(entries).zip(0..4) {
+        for ((quants, pair), signs) in quants.zip(entries).zip(signs) {
             let [first, last] = pair.map(|index| entry(&CODEBOOK, usize::from(index)));
-            *quants = with_signs(iq3_xxs_magnitudes(first, last), even_signs(signs >> (7 * l)));
+            *quants = with_signs(iq3_xxs_magnitudes(first, last), signs);
         }
         let [.., top] = *packed;
         group.scales = [d * (0.5 + f32::from(top >> 4)) * 0.5];

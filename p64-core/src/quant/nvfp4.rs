@@ -20,7 +20,7 @@ block_format!(elements: 64, bytes: 36, scales per group: 2);
 #[repr(C)]
 struct Raw {
     scales: [[u8; 2]; 2],
-    quants: [[[u8; 8]; 2]; 2],
+    quants: [[u8; 16]; 2],
 }
 
 /// The integers of one block and their factors.
@@ -30,12 +30,10 @@ pub fn unpack(block: &[u8; BYTES]) -> [Group<2>; 2] {
     let raw: &Raw = transmute_ref!(block);
     let mut groups = [Group::ZERO; 2];
     for (group, (packed, scales)) in groups.iter_mut().zip(raw.quants.iter().zip(raw.scales)) {
-        for (half, packed) in group.quants.as_chunks_mut::<16>().0.iter_mut().zip(packed) {
-            let (low, high) = half.split_at_mut(8);
-            for ((low, high), byte) in low.iter_mut().zip(high).zip(packed) {
-                *low = doubled_fp4(i16::from(byte & 0x0f));
-                *high = doubled_fp4(i16::from(byte >> 4));
-            }
+        let quants = super::scales::nibbles(packed).map(doubled_fp4);
+        // The low nibbles of both halves, then the high ones.
+        for (out, at) in group.quants.as_chunks_mut::<8>().0.iter_mut().zip([0, 2, 1, 3]) {
+            *out = quants.as_chunks::<8>().0[at];
         }
         group.scales = scales.map(half_scale);
     }
