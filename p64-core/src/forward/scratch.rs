@@ -1,6 +1,7 @@
 //! The buffers of one forward pass, carved from two of the caller's.
 #![forbid(unsafe_code)]
 
+use super::arch::{FeedForwardKind, HeadNorms};
 use super::attend;
 use super::dims::Config;
 use crate::error::{Error, Result};
@@ -28,9 +29,9 @@ pub struct Scratch<'s> {
     pub(super) branch: &'s mut [f32],   // [positions, n_embd] what a block reads from the stream, then what it adds
     pub(super) query: &'s mut [f32],    // [positions, n_head * head_dim]
     pub(super) attended: &'s mut [f32], // [positions, n_head * head_dim]
-    pub(super) gate: &'s mut [f32],     // [positions, n_ff]
-    pub(super) up: &'s mut [f32],       // [positions, n_ff]
-    pub(super) norm: &'s mut [f32],     // [max(n_embd, head_dim)] weights of the norm at hand
+    pub(super) gate: &'s mut [f32],     // [positions, n_ff] the inside of the feed-forward network
+    pub(super) up: &'s mut [f32],       // [positions, n_ff] empty where there is no gate
+    pub(super) norm: &'s mut [f32],     // weights of the norm at hand
     pub(super) freqs: &'s mut [f32],    // [rope_dims / 2] divisors of the rotary embedding's frequencies
     pub(super) tile: &'s mut [f32],     // attention's own, see attend.rs
     pub(super) matmul: MatmulScratch<'s>,
@@ -40,14 +41,22 @@ pub struct Scratch<'s> {
 fn parts(config: &Config, positions: usize, context: usize) -> [usize; 10] {
     let rows = |len: usize| positions.saturating_mul(len);
     let widest = config.query_len().max(config.kv_len()).max(config.n_embd).max(config.n_ff);
+    let family = config.family();
+    let up = if family.feed_forward == FeedForwardKind::Plain { 0 } else { config.n_ff };
+    let head_norm = match family.head_norms {
+        HeadNorms::None => 0,
+        HeadNorms::Shared => config.head_dim,
+        HeadNorms::OwnIfThere | HeadNorms::Whole => config.query_len(),
+    };
+    let sub_norm = if family.sub_norms { config.query_len().max(config.n_ff) } else { 0 };
     [
         rows(config.n_embd),
         rows(config.n_embd),
         rows(config.query_len()),
         rows(config.query_len()),
         rows(config.n_ff),
-        rows(config.n_ff),
-        config.n_embd.max(config.head_dim),
+        rows(up),
+        config.n_embd.max(head_norm).max(sub_norm),
         config.rope_dims.div_ceil(2),
         attend::tile_len(config, positions, context),
         transposed_len(widest, positions),

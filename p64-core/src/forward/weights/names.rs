@@ -1,9 +1,11 @@
 //! Names of tensors that have no role, built and judged without allocation.
 #![forbid(unsafe_code)]
 
-use super::named_norms;
+use super::layer::{reads_norm, reads_second_norm};
+use crate::forward::arch::{Biases, Family, FeedForwardKind, HeadNorms, Positions, Presence};
 use crate::forward::dims::Config;
 use crate::forward::parameter::Parameter;
+use crate::layout::role::Role;
 use core::fmt::{self, Write};
 
 /// A name on the stack.
@@ -41,13 +43,65 @@ pub(super) fn layer(layer: u32, suffix: &str) -> Name {
 /// Whether the forward pass has a place for the tensor of this name, or may leave it out.
 pub(super) fn is_known(name: &str, config: &Config) -> bool {
     // What describes a model rather than being part of it.
-    if name.starts_with("p64.") || name == Parameter::RopeFreqs.name() {
+    if name.starts_with("p64.") {
         return true;
     }
-    let suffix = name.strip_prefix("blk.").and_then(|rest| rest.split_once('.')).map(|(_, suffix)| suffix);
-    let norms = named_norms(config.family());
-    suffix.is_some_and(|suffix| norms.iter().any(|(norm, on)| *on && norm.name() == suffix))
-        && layer_exists(name, config)
+    match name.strip_prefix("blk.").and_then(|rest| rest.split_once('.')) {
+        Some((_, suffix)) => in_layers(config.family()).any(|p| p.name() == suffix) && layer_exists(name, config),
+        None => global(config).any(|parameter| parameter.name() == name),
+    }
+}
+
+/// Whether a model of these dimensions has tensors of a role.
+pub(super) fn has_role(role: Role, config: &Config) -> bool {
+    let family = config.family();
+    match role {
+        Role::TokenEmbd | Role::Output | Role::OutputNorm | Role::AttnOutput => true,
+        Role::AttnQ | Role::AttnK | Role::AttnV | Role::FfnUp | Role::FfnDown => true,
+        Role::AttnNorm => reads_norm(family) != Presence::Never,
+        Role::FfnNorm => reads_second_norm(family) != Presence::Never,
+        Role::FfnGate => family.feed_forward == FeedForwardKind::Gated,
+        Role::AttnSubNorm | Role::FfnSubNorm => family.sub_norms,
+        _ => false,
+    }
+}
+
+/// Those of `parameters` whose switch is on.
+fn those_on<const N: usize>(parameters: [(bool, &'static [Parameter]); N]) -> impl Iterator<Item = Parameter> {
+    parameters.into_iter().filter(|(on, _)| *on).flat_map(|(_, parameters)| parameters.iter().copied())
+}
+
+/// The tensors without a role that a family's layers may have.
+fn in_layers(family: &Family) -> impl Iterator<Item = Parameter> {
+    use Parameter as P;
+    let Biases { qkv, attention, feed_forward, .. } = family.biases;
+    let may = |presence| presence != Presence::Never;
+    those_on([
+        (true, &[P::QueryKeyValue]),
+        (family.head_norms != HeadNorms::None, &[P::QueryNorm, P::KeyNorm]),
+        (family.post_norms, &[P::PostAttentionNorm, P::PostFfnNorm]),
+        (family.norm_biases, &[P::AttentionNormBias, P::FfnNormBias]),
+        (may(qkv), &[P::QueryKeyValueBias, P::QueryBias, P::KeyBias, P::ValueBias]),
+        (may(attention), &[P::AttentionOutputBias]),
+        (may(feed_forward), &[P::FfnUpBias, P::FfnDownBias]),
+        (may(feed_forward) && family.feed_forward == FeedForwardKind::Gated, &[P::FfnGateBias]),
+        (family.scales, &[P::QueryScale, P::KeyScale, P::ValueScale, P::AttentionOutputScale]),
+        (family.scales, &[P::FfnGateScale, P::FfnUpScale, P::FfnDownScale]),
+    ])
+}
+
+/// The tensors without a role outside of layers that a model of these dimensions may have.
+fn global(config: &Config) -> impl Iterator<Item = Parameter> {
+    use Parameter as P;
+    let (family, long) = (config.family(), config.short_context.is_some());
+    let rotary = matches!(family.positions, Positions::Rotary(_));
+    those_on([
+        (rotary && !long, &[P::RopeFreqs]),
+        (rotary && long, &[P::RopeFactorsLong, P::RopeFactorsShort]),
+        (!rotary, &[P::PositionEmbedding]),
+        (family.norm_biases, &[P::OutputNormBias]),
+        (family.biases.output != Presence::Never, &[P::OutputBias]),
+    ])
 }
 
 /// Whether a layer's tensor is of a layer that the model has. True for names that do not begin with `blk.`.

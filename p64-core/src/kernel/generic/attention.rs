@@ -16,6 +16,8 @@ pub struct Attention {
     pub head_dim: usize,
     /// Factor of every score, usually `1 / sqrt(head_dim)`.
     pub scale: f32,
+    /// Where there is one, a scaled score `s` becomes `softcap * tanh(s / softcap)`.
+    pub softcap: Option<f32>,
 }
 
 impl Attention {
@@ -65,7 +67,7 @@ impl Attention {
         scores: &mut [f32],
         out: &mut [f32],
     ) -> Result<()> {
-        let Self { n_kv_head, head_dim, scale, .. } = *self;
+        let Self { n_kv_head, head_dim, scale, softcap, .. } = *self;
         let group = self.group_len()?;
         for (need, have) in
             [(group, q.len()), (group, out.len()), (n_kv_head, kv_head.saturating_add(1).max(n_kv_head))]
@@ -85,6 +87,9 @@ impl Attention {
         for (q, out) in q.chunks_exact(head_dim).zip(out.chunks_exact_mut(head_dim)) {
             for (score, key) in scores.iter_mut().zip(heads(keys, stride, offset, head_dim)) {
                 *score = scale * dot(q, key);
+            }
+            if let Some(cap) = softcap {
+                super::activation::softcap(scores, cap);
             }
             softmax(scores);
             out.fill(0.0);
