@@ -57,8 +57,22 @@ macro_rules! block_format {
 }
 
 pub mod activation;
+mod codebook;
 pub mod float;
 pub mod group;
+pub mod iq1_m;
+pub mod iq1_s;
+pub mod iq2_s;
+pub mod iq2_xs;
+pub mod iq2_xxs;
+pub mod iq3_s;
+pub mod iq3_xxs;
+pub mod iq4_nl;
+pub mod iq4_xs;
+pub mod mxfp4;
+pub mod nvfp4;
+pub mod q1_0;
+pub mod q2_0;
 pub mod q2_k;
 pub mod q3_k;
 pub mod q4_0;
@@ -72,6 +86,8 @@ pub mod q6_k;
 pub mod q8_0;
 pub mod scales;
 pub mod ternary;
+pub mod tq1_0;
+pub mod tq2_0;
 
 pub use activation::ActivationBlock;
 pub use group::Group;

@@ -29,7 +29,7 @@ const EXACT: f64 = 1e-6;
 const SIXTEEN_BITS: f64 = 8.8e-5;
 
 /// Every type with a kernel.
-pub const TABLE: [Tolerance; 15] = [
+pub const TABLE: [Tolerance; 30] = [
     row(DType::F32, EXACT),
     row(DType::F16, EXACT),
     row(DType::BF16, EXACT),
@@ -43,6 +43,21 @@ pub const TABLE: [Tolerance; 15] = [
     row(DType::Q4_K, SIXTEEN_BITS),
     row(DType::Q5_K, SIXTEEN_BITS),
     row(DType::Q6_K, SIXTEEN_BITS),
+    row(DType::IQ2_XXS, SIXTEEN_BITS),
+    row(DType::IQ2_XS, SIXTEEN_BITS),
+    row(DType::IQ3_XXS, SIXTEEN_BITS),
+    row(DType::IQ1_S, SIXTEEN_BITS),
+    row(DType::IQ4_NL, SIXTEEN_BITS),
+    row(DType::IQ3_S, SIXTEEN_BITS),
+    row(DType::IQ2_S, SIXTEEN_BITS),
+    row(DType::IQ4_XS, SIXTEEN_BITS),
+    row(DType::IQ1_M, SIXTEEN_BITS),
+    row(DType::TQ1_0, SIXTEEN_BITS),
+    row(DType::TQ2_0, SIXTEEN_BITS),
+    row(DType::MXFP4, SIXTEEN_BITS),
+    row(DType::NVFP4, SIXTEEN_BITS),
+    row(DType::Q1_0, SIXTEEN_BITS),
+    row(DType::Q2_0, SIXTEEN_BITS),
     row(DType::Q4KSoa, SIXTEEN_BITS),
     row(DType::Ternary, EXACT),
 ];
