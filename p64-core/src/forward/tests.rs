@@ -1,4 +1,5 @@
 mod naive;
+mod structures;
 pub mod tiny;
 
 use super::*;

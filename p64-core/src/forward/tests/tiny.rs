@@ -94,6 +94,7 @@ pub const GEMMA3: &[(&str, Value<'_>)] = &[
 pub const N_VOCAB: usize = 11;
 
 /// Tensors of F32.
+#[derive(Clone)]
 pub struct Tiny {
     pub tensors: Vec<(String, Vec<u32>, Vec<f32>)>,
     bytes: Vec<Vec<u8>>,
@@ -149,6 +150,25 @@ impl Tiny {
             }
         }
         this
+    }
+
+    /// Only these tensors.
+    pub fn of(tensors: &[(&str, u32, usize)]) -> Self {
+        Self::new(tensors, &[], 0)
+    }
+
+    /// Makes a tensor's values twice as large.
+    pub fn double(&mut self, index: usize) {
+        let (name, _, values) = &self.tensors[index];
+        let (name, values): (String, Vec<f64>) = (name.clone(), values.iter().map(|v| f64::from(*v) * 2.0).collect());
+        self.set(&name, &values);
+    }
+
+    /// Gives a tensor other values.
+    pub fn set(&mut self, name: &str, values: &[f64]) {
+        let index = self.tensors.iter().position(|tensor| tensor.0 == name).expect("it is there");
+        self.tensors[index].2 = values.iter().map(|value| *value as f32).collect();
+        self.bytes[index] = self.tensors[index].2.iter().flat_map(|value| value.to_le_bytes()).collect();
     }
 
     /// Adds a tensor: norms and divisors around 1, others around 0.
