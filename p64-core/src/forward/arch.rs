@@ -4,9 +4,14 @@
 //! not. A family is added by describing it in one of the files below and giving it a name here.
 #![forbid(unsafe_code)]
 
+mod cohere;
 mod family;
 mod gemma;
+mod layernorm;
 mod llama;
+mod olmo;
+mod phi;
+mod qwen;
 
 pub use family::{
     AttentionScale, Biases, Block, EmbeddingScale, Family, FeedForwardKind, Gate, HeadNorms, LocalLayers, LocalRope,
@@ -47,10 +52,42 @@ macro_rules! architectures {
 }
 
 architectures! {
-    /// LLaMA and what shares its graph: Mistral, SmolLM2, TinyLlama, ...
+    /// LLaMA and what shares its graph: Mistral, SmolLM2, TinyLlama, ..., and Mixtral with experts.
     Llama = "llama", llama::LLAMA;
+    /// SmolLM3.
+    SmolLm3 = "smollm3", llama::SMOLLM3;
+    /// Qwen2 and Qwen2.5.
+    Qwen2 = "qwen2", qwen::QWEN2;
+    /// Qwen3.
+    Qwen3 = "qwen3", qwen::QWEN3;
+    /// Qwen1.5 and Qwen2 with experts.
+    Qwen2Moe = "qwen2moe", qwen::QWEN2_MOE;
+    /// Qwen3 with experts.
+    Qwen3Moe = "qwen3moe", qwen::QWEN3_MOE;
+    /// Gemma.
+    Gemma = "gemma", gemma::GEMMA;
+    /// Gemma 2.
+    Gemma2 = "gemma2", gemma::GEMMA2;
     /// Gemma 3, text part.
     Gemma3 = "gemma3", gemma::GEMMA3;
+    /// Phi-3, Phi-3.5 and Phi-4.
+    Phi3 = "phi3", phi::PHI3;
+    /// Granite 3.
+    Granite = "granite", llama::GRANITE;
+    /// Granite 3 with experts.
+    GraniteMoe = "granitemoe", llama::GRANITE_MOE;
+    /// OLMo 2 and 3.
+    Olmo2 = "olmo2", olmo::OLMO2;
+    /// StableLM 3B and StableLM 2.
+    StableLm = "stablelm", layernorm::STABLELM;
+    /// GPT-2.
+    Gpt2 = "gpt2", layernorm::GPT2;
+    /// BitNet b1.58.
+    BitNet = "bitnet", llama::BITNET;
+    /// Command R.
+    CommandR = "command-r", cohere::COMMAND_R;
+    /// Command R7B.
+    Cohere2 = "cohere2", cohere::COHERE2;
 }
 
 impl Architecture {

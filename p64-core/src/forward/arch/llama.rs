@@ -44,3 +44,31 @@ pub(super) const PLAIN: Family = Family {
     long_rope: LongRope::Never,
     ..LLAMA
 };
+
+/// SmolLM3: every fourth layer turns nothing.
+pub(super) const SMOLLM3: Family = Family {
+    local: Some(LocalLayers { period: 4, window: Window::All, rope: LocalRope::Same, global_rope: false }),
+    ..PLAIN
+};
+
+/// Granite: four factors, three of which the file may leave out.
+pub(super) const GRANITE: Family = Family {
+    experts: Some(Routing { normalise: true, divides_length: false, shared: SharedExperts::IfThere }),
+    rope_switch: true,
+    embedding_scale: EmbeddingScale::FromFile,
+    attention_scale: AttentionScale::FromFile,
+    residual_scale: true,
+    logit_scale: LogitScale::OneOver,
+    ..LLAMA
+};
+
+/// Granite with experts.
+pub(super) const GRANITE_MOE: Family = Family { rope_switch: false, ..GRANITE };
+
+/// BitNet: ternary weights, norms in front of what they give.
+pub(super) const BITNET: Family =
+    Family { positions: Positions::Rotary(Pairing::Split), sub_norms: true, biases: NO_BIASES, scales: true, ..PLAIN };
+
+/// No biases at all.
+pub(super) const NO_BIASES: Biases =
+    Biases { qkv: Presence::Never, attention: Presence::Never, feed_forward: Presence::Never, output: Presence::Never };
