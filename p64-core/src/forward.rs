@@ -17,6 +17,7 @@
 pub mod arch;
 mod attend;
 pub mod dims;
+mod experts;
 pub mod kv;
 mod options;
 pub mod parameter;
@@ -29,6 +30,7 @@ pub mod weights;
 
 pub use arch::{Architecture, Family};
 pub use dims::Config;
+pub use experts::Mixture;
 pub use kv::KvCache;
 pub use options::{Logits, Options, argmax};
 pub use parameter::{Parameter, subject};

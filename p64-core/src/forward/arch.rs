@@ -37,6 +37,8 @@ pub struct Family {
     /// Whether what attention and feed-forward add to the stream is normed first (`post_attention_norm`,
     /// `post_ffw_norm`).
     pub post_norms: bool,
+    /// The experts its models may have; `None` where a feed-forward network is always whole.
+    pub experts: Option<Routing>,
     /// Layers that see only the most recent positions; `None` when every layer sees all.
     pub local: Option<LocalLayers>,
     /// Name of the stream between attention and feed-forward in ggml's graph; probes only.
@@ -99,6 +101,46 @@ pub struct LocalLayers {
     pub rope_base: f32,
 }
 
+/// How a family's experts are chosen, and what they are besides.
+#[derive(Clone, Copy, PartialEq, Debug)]
+#[non_exhaustive]
+pub struct Routing {
+    /// Whether every model has experts.
+    pub needed: bool,
+    /// Whether the weights of the chosen experts are divided by their sum.
+    pub normalised: bool,
+    /// Length of an expert's inside.
+    pub length: ExpertLength,
+    /// The network that every token passes as well.
+    pub shared: SharedNetwork,
+}
+
+/// Length of an expert's inside.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum ExpertLength {
+    /// `feed_forward_length`.
+    Whole,
+    /// `expert_feed_forward_length`, and without it `feed_forward_length` shared among the experts of a token.
+    OwnOrShare,
+}
+
+/// The network that every token of a mixture of experts passes as well.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum SharedNetwork {
+    /// There is none.
+    None,
+    /// Where `expert_shared_feed_forward_length` is given.
+    WhereGiven,
+    /// Always, `feed_forward_length` long unless that key says otherwise, its result times a sigmoid of its own.
+    Gated,
+}
+
+/// Mixtral's.
+const MIXTRAL: Routing =
+    Routing { needed: false, normalised: true, length: ExpertLength::Whole, shared: SharedNetwork::None };
+
 const LLAMA: Family = Family {
     pairing: Pairing::Adjacent,
     gate: Gate::Silu,
@@ -106,6 +148,7 @@ const LLAMA: Family = Family {
     attention_scale: AttentionScale::HeadLength,
     head_norms: false,
     post_norms: false,
+    experts: Some(MIXTRAL),
     local: None,
     attention_node: "ffn_inp",
     gate_node: "ffn_swiglu",
@@ -120,6 +163,7 @@ const GEMMA3: Family = Family {
     attention_scale: AttentionScale::HeadLengthExceptAtLayers(62),
     head_norms: true,
     post_norms: true,
+    experts: None,
     local: Some(LocalLayers { period: 6, rope_base: 10_000.0 }),
     attention_node: "sa_out",
     gate_node: "ffn_geglu",

@@ -2,9 +2,11 @@
 #![forbid(unsafe_code)]
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects, clippy::as_conversions, clippy::unwrap_used)]
 
+mod experts;
 mod keys;
 
 use super::arch::{Architecture, AttentionScale, EmbeddingScale, Family};
+use super::experts::Mixture;
 use super::parameter::Parameter;
 #[cfg(doc)]
 use crate::error::Code;
@@ -19,6 +21,7 @@ mod most {
     pub const HEADS: usize = 1 << 14;
     pub const HEAD: usize = 1 << 14;
     pub const CONTEXT: usize = 1 << 30;
+    pub const EXPERTS: usize = 1 << 10;
     /// Public models stay below 200; binding looks through the table once per role and layer.
     pub const LAYERS: usize = 1 << 10;
 }
@@ -63,6 +66,8 @@ config! {
     head_dim: usize,
     /// Length of the feed-forward network's inside.
     n_ff: usize,
+    /// Its experts, where the feed-forward network is chosen token by token.
+    mixture: Option<Mixture>,
     /// Positions the model was trained for.
     context: usize,
     /// Elements of a head that the rotary embedding turns; even.
@@ -123,6 +128,7 @@ impl Config {
             n_head_kv,
             head_dim,
             n_ff,
+            mixture: experts::mixture(&keys, family, n_ff)?,
             context,
             rope_dims,
             norm_epsilon,
@@ -157,6 +163,16 @@ impl Config {
     #[must_use]
     pub const fn kv_len(&self) -> usize {
         self.n_head_kv.saturating_mul(self.head_dim)
+    }
+
+    /// Length of the longest inside of a feed-forward network.
+    #[must_use]
+    pub const fn inside_len(&self) -> usize {
+        match self.mixture {
+            Some(Mixture { ff, shared_ff, .. }) if shared_ff > ff => shared_ff,
+            Some(Mixture { ff, .. }) => ff,
+            None => self.n_ff,
+        }
     }
 
     /// What the attention of a layer sees.

@@ -72,6 +72,14 @@ parameters! {
     SharedKvLayers = 31, "attention.shared_kv_layers";
     KeyLengthLocal = 32, "attention.key_length_swa";
     ValueLengthLocal = 33, "attention.value_length_swa";
+    // Keys of mixtures of experts.
+    ExpertUsedCount = 40, "expert_used_count";
+    ExpertFeedForwardLength = 41, "expert_feed_forward_length";
+    ExpertSharedFeedForwardLength = 42, "expert_shared_feed_forward_length";
+    ExpertWeightsScale = 43, "expert_weights_scale";
+    ExpertWeightsNorm = 44, "expert_weights_norm";
+    ExpertGatingFunction = 45, "expert_gating_func";
+    ExpertGroupCount = 46, "expert_group_count";
     // Keys of the tokenizer; they have no prefix either.
     TokenizerModel = 48, "tokenizer.ggml.model";
     TokenizerPre = 49, "tokenizer.ggml.pre";
@@ -93,6 +101,7 @@ parameters! {
     KeyNorm = 66, "attn_k_norm.weight";
     PostAttentionNorm = 67, "post_attention_norm.weight";
     PostFfnNorm = 68, "post_ffw_norm.weight";
+    SharedRouter = 80, "ffn_gate_inp_shexp.weight";
     // Any other tensor; the error's place says which.
     OtherTensor = 127, "a tensor that has no place in this family";
 }

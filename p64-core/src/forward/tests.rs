@@ -1,3 +1,4 @@
+mod experts;
 mod naive;
 pub mod tiny;
 

@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects, clippy::as_conversions, clippy::unwrap_used)]
 
+pub(super) mod experts;
 mod names;
 
 use super::arch::Family;

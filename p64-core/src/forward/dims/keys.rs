@@ -22,7 +22,10 @@ pub(super) struct Keys<'a> {
 const NEUTRAL: &[(Parameter, &[f32])] = &[
     (Parameter::RopeScalingAttention, &[0.0, 1.0]),
     (Parameter::RopeSections, &[]),
-    (Parameter::ExpertCount, &[0.0]),
+    (Parameter::ExpertWeightsScale, &[0.0, 1.0]),
+    // 1 is softmax; converters of families that know nothing else write none.
+    (Parameter::ExpertGatingFunction, &[0.0, 1.0]),
+    (Parameter::ExpertGroupCount, &[0.0, 1.0]),
     (Parameter::AttentionCausal, &[1.0]),
     (Parameter::AttentionScale, &[0.0]),
     (Parameter::AttentionSoftcap, &[0.0]),
@@ -122,6 +125,11 @@ impl<'a> Keys<'a> {
         let number = value.as_f32().ok_or(wrong)?;
         let range = Error::new(Code::MetadataRange, Place::Key(position)).values(0, u64::from(number.to_bits()));
         if number.is_finite() && number > 0.0 { Ok(Some(number)) } else { Err(range) }
+    }
+
+    /// A boolean; `None` where the key is absent or something else.
+    pub(super) fn flag(&self, parameter: Parameter) -> Option<bool> {
+        self.get(parameter).and_then(|(_, value)| value.as_bool())
     }
 
     /// Span of the layers that see everything.
