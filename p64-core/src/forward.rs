@@ -31,7 +31,7 @@ pub mod weights;
 pub use arch::{Architecture, Family};
 pub use dims::Config;
 pub use experts::Mixture;
-pub use kv::KvCache;
+pub use kv::{KvCache, KvType, KvTypes};
 pub use options::{Logits, Options, argmax};
 pub use parameter::{Parameter, subject};
 pub use prefill::prefill;
@@ -129,9 +129,8 @@ fn attention<S: AsRef<[f32]> + AsMut<[f32]>>(
     let branch = &mut scratch.branch[..n * n_embd];
     let query = &mut scratch.query[..n * query_len];
     let attended = &mut scratch.attended[..n * query_len];
-    let (all_keys, all_values) = kv.layer(at.layer);
-    let keys = &mut all_keys[start * kv_len..][..n * kv_len];
-    let values = &mut all_values[start * kv_len..][..n * kv_len];
+    let keys = &mut scratch.keys[..n * kv_len];
+    let values = &mut scratch.values[..n * kv_len];
     let show = |name, op, row_len, values: &[f32], options: &mut Options<'_>| {
         options.show(name, op, Some(at.layer), row_len, values);
     };
@@ -160,8 +159,8 @@ fn attention<S: AsRef<[f32]> + AsMut<[f32]>>(
     rotate(config, &span, freqs, start, kv_len, keys);
     show("Kcur", "ROPE", head_dim, keys, options);
 
-    let cache = (&*all_keys, &*all_values);
-    attend::attend(at, span.window, query, cache, scratch.tile, attended, options.workers);
+    kv.store(at.layer, start, keys, values);
+    attend::attend(at, span.window, query, kv.layer(at.layer), scratch.tile, attended, options.workers);
     show("kqv_out", "CONT", query_len, attended, options);
     Ok(())
 }

@@ -27,6 +27,8 @@ pub struct Scratch<'s> {
     pub(super) x: &'s mut [f32],        // [positions, n_embd] the stream between layers
     pub(super) branch: &'s mut [f32],   // [positions, n_embd] what a block reads from the stream, then what it adds
     pub(super) query: &'s mut [f32],    // [positions, n_head * head_dim]
+    pub(super) keys: &'s mut [f32],     // [positions, n_head_kv * head_dim]
+    pub(super) values: &'s mut [f32],   // [positions, n_head_kv * head_dim]
     pub(super) attended: &'s mut [f32], // [positions, n_head * head_dim]
     pub(super) gate: &'s mut [f32],     // [positions, n_ff]
     pub(super) up: &'s mut [f32],       // [positions, n_ff]
@@ -37,13 +39,15 @@ pub struct Scratch<'s> {
 }
 
 /// Lengths of the parts, in the order of [`Scratch`]'s fields, the products' own last.
-fn parts(config: &Config, positions: usize, context: usize) -> [usize; 10] {
+fn parts(config: &Config, positions: usize, context: usize) -> [usize; 12] {
     let rows = |len: usize| positions.saturating_mul(len);
     let widest = config.query_len().max(config.kv_len()).max(config.n_embd).max(config.n_ff);
     [
         rows(config.n_embd),
         rows(config.n_embd),
         rows(config.query_len()),
+        rows(config.kv_len()),
+        rows(config.kv_len()),
         rows(config.query_len()),
         rows(config.n_ff),
         rows(config.n_ff),
@@ -89,9 +93,9 @@ impl<'s> Scratch<'s> {
             rest = after;
             part
         });
-        let [x, branch, query, attended, gate, up, norm, freqs, tile, transposed] = parts;
+        let [x, branch, query, keys, values, attended, gate, up, norm, freqs, tile, transposed] = parts;
         let matmul = MatmulScratch { activations, transposed };
-        Ok(Self { positions, context, x, branch, query, attended, gate, up, norm, freqs, tile, matmul })
+        Ok(Self { positions, context, x, branch, query, keys, values, attended, gate, up, norm, freqs, tile, matmul })
     }
 
     /// Most tokens that one call of [`forward`](super::forward) can take.
@@ -110,6 +114,8 @@ impl<'s> Scratch<'s> {
             self.x.len(),
             self.branch.len(),
             self.query.len(),
+            self.keys.len(),
+            self.values.len(),
             self.attended.len(),
             self.gate.len(),
             self.up.len(),

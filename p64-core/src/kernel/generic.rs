@@ -3,6 +3,7 @@
 
 pub mod activation;
 pub mod attention;
+pub mod cache;
 pub mod rmsnorm;
 pub mod rope;
 pub mod softmax;

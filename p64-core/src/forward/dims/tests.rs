@@ -131,7 +131,6 @@ fn numbers_out_of_range_are_refused_with_limit_and_value() {
 #[test]
 fn what_this_build_does_not_compute_is_refused() {
     for (key, value) in [
-        ("expert_count", Value::U32(8)),
         ("attention.value_length", Value::U32(8)),
         ("attention.head_count_kv", Value::List(&[2, 2])),
         ("attention.sliding_window", Value::U32(4096)),
