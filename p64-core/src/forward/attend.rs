@@ -47,6 +47,7 @@ pub(super) fn attend(
         n_kv_head: config.n_head_kv,
         head_dim: config.head_dim,
         scale: config.attention_scale,
+        softcap: config.attention_softcap,
     };
     let (query_len, group_len) = (config.query_len(), group_len(config));
     let mut first = at.start;

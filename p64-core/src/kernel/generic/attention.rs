@@ -1,6 +1,7 @@
 //! Grouped-query attention of one query position over a key-value cache.
 #![forbid(unsafe_code)]
 
+use super::activation::softcap;
 use super::cache::{Kept, Rows};
 use super::softmax::softmax;
 use crate::error::{Code, Error, Place, Result};
@@ -17,6 +18,8 @@ pub struct Attention {
     pub head_dim: usize,
     /// Factor of every score, usually `1 / sqrt(head_dim)`.
     pub scale: f32,
+    /// Where there is one, a scaled score `s` becomes `softcap * tanh(s / softcap)`.
+    pub softcap: Option<f32>,
 }
 
 impl Attention {
@@ -83,6 +86,9 @@ impl Attention {
                 Rows::F16(keys) => self.score(kv_head, q, keys, &visible, scores),
                 Rows::Q8_0(keys) => self.score(kv_head, q, keys, &visible, scores),
             }?;
+            if let Some(cap) = self.softcap {
+                softcap(scores, cap);
+            }
             softmax(scores);
             match values {
                 Rows::F32(values) => self.mix(kv_head, scores, values, &visible, out),

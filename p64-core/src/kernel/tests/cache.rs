@@ -47,7 +47,7 @@ impl Kept {
 #[test]
 fn attention_sees_the_rounded_values_and_nothing_else() {
     for (n_head, n_kv_head, head_dim) in [(4, 4, 32), (9, 3, 64), (4, 1, 96)] {
-        let shape = Attention { n_head, n_kv_head, head_dim, scale: 0.1 };
+        let shape = Attention { n_head, n_kv_head, head_dim, scale: 0.1, softcap: None };
         let mut rng = Rng::new(n_head as u64);
         let (positions, stride, group) = (41, n_kv_head * head_dim, n_head / n_kv_head);
         let mut values = |len: usize| -> Vec<f32> { (0..len).map(|_| rng.value() * 2.0).collect() };
@@ -82,7 +82,7 @@ fn attention_sees_the_rounded_values_and_nothing_else() {
 
 #[test]
 fn halves_of_any_head_length_are_taken() {
-    let shape = Attention { n_head: 2, n_kv_head: 1, head_dim: 11, scale: 0.3 };
+    let shape = Attention { n_head: 2, n_kv_head: 1, head_dim: 11, scale: 0.3, softcap: None };
     let mut rng = Rng::new(11);
     let (q, keys) = (rng.activations(22), rng.activations(7 * 11));
     let mut halves = std::vec![[0; 2]; keys.len()];

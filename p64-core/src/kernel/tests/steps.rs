@@ -68,7 +68,16 @@ fn rope_turns_pairs() {
     for pairing in [Pairing::Adjacent, Pairing::Split] {
         for (rope_dim, freq_scale, freq_factors) in [(64, 1.0, None), (48, 0.125, None), (64, 1.0, Some(&factors[..]))]
         {
-            let rope = Rope { head_dim: 64, rope_dim, pairing, freq_base: 1e5, freq_scale, freq_factors };
+            let rope = Rope {
+                head_dim: 64,
+                rope_dim,
+                pairing,
+                freq_base: 1e5,
+                freq_scale,
+                freq_factors,
+                yarn: None,
+                magnitude: 1.0,
+            };
             for position in [0, 1, 17, 511] {
                 let x = Rng::new(position as u64).activations(3 * 64);
                 let mut ours = x.clone();
@@ -151,7 +160,7 @@ fn gelu_f16_is_llama_cpps() {
 fn attention_is_the_definition() {
     for (n_head, n_kv_head, head_dim) in [(4, 4, 8), (9, 3, 64), (4, 1, 20)] {
         for visible in [0..1, 0..37, 30..41] {
-            let shape = Attention { n_head, n_kv_head, head_dim, scale: 0.3 };
+            let shape = Attention { n_head, n_kv_head, head_dim, scale: 0.3, softcap: None };
             let mut rng = Rng::new((n_head * 100 + visible.len()) as u64);
             let (q, stride) = (rng.activations(n_head * head_dim), n_kv_head * head_dim);
             let (keys, values) = (rng.activations(48 * stride), rng.activations(48 * stride));
@@ -181,7 +190,7 @@ fn attention_is_the_definition() {
 
 #[test]
 fn attention_refuses_what_does_not_fit() {
-    let shape = Attention { n_head: 4, n_kv_head: 2, head_dim: 8, scale: 1.0 };
+    let shape = Attention { n_head: 4, n_kv_head: 2, head_dim: 8, scale: 1.0, softcap: None };
     let run = |shape: Attention, q: usize, cache: usize, visible, scores: usize| {
         let (mut scores, mut out, cache) = (std::vec![0.0; scores], std::vec![0.0; q], std::vec![0.0; cache]);
         let rows = Rows::F32(&cache);
