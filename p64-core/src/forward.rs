@@ -17,6 +17,7 @@
 pub mod arch;
 mod attend;
 pub mod dims;
+mod experts;
 pub mod kv;
 mod options;
 pub mod parameter;
@@ -29,13 +30,13 @@ pub mod weights;
 
 pub use arch::{Architecture, Family};
 pub use dims::{Config, Experts, Rotation, Span};
-pub use kv::KvCache;
+pub use kv::{KvCache, KvType, KvTypes};
 pub use options::{Logits, Options, argmax};
 pub use parameter::{Parameter, subject};
 pub use prefill::prefill;
 pub use probe::{Node, Probe};
 pub use scratch::{Scratch, ScratchLen};
-pub use weights::{FeedForward, Layer, Linear, Model, Norm, Vector, Weight, WeightSource};
+pub use weights::{ExpertTensors, FeedForward, Layer, Linear, Model, Norm, Vector, Weight, WeightSource};
 
 use crate::error::Result;
 #[cfg(doc)]
@@ -163,9 +164,8 @@ fn attention<S: AsRef<[f32]> + AsMut<[f32]>>(
     let branch = &mut scratch.branch[..n * n_embd];
     let query = &mut scratch.query[..n * query_len];
     let attended = &mut scratch.attended[..n * query_len];
-    let (all_keys, all_values) = kv.layer(at.layer);
-    let keys = &mut all_keys[start * kv_len..][..n * kv_len];
-    let values = &mut all_values[start * kv_len..][..n * kv_len];
+    let keys = &mut scratch.keys[..n * kv_len];
+    let values = &mut scratch.values[..n * kv_len];
 
     norm(config, layer.attn_norm.as_ref(), x, scratch.norm, branch)?;
     at.show("attn_norm", "MUL", n_embd, branch, options);
@@ -195,8 +195,8 @@ fn attention<S: AsRef<[f32]> + AsMut<[f32]>>(
         at.show("Kcur", "ROPE", head_dim, keys, options);
     }
 
-    let cache = (&*all_keys, &*all_values);
-    attend::attend(at, span.window, query, cache, scratch.tile, attended, options.workers);
+    kv.store(at.layer, start, keys, values);
+    attend::attend(at, span.window, query, kv.layer(at.layer), scratch.tile, attended, options.workers);
     at.show("kqv_out", "CONT", query_len, attended, options);
     Ok(())
 }
@@ -234,7 +234,7 @@ fn second_norm(at: &At<'_>, layer: &Layer<'_>, scratch: &mut Scratch<'_>, option
     Ok(())
 }
 
-/// The inside of the feed-forward network: `gate = act(gate(branch)) * up(branch)`.
+/// The inside of the feed-forward network: `gate = act(gate(branch)) * up(branch)`. Experts are passed through as a whole.
 fn inner(at: &At<'_>, network: &FeedForward<'_>, scratch: &mut Scratch<'_>, options: &mut Options<'_>) -> Result<()> {
     let At { config, n, .. } = *at;
     let (family, n_ff) = (config.family(), config.n_ff);
@@ -254,6 +254,7 @@ fn inner(at: &At<'_>, network: &FeedForward<'_>, scratch: &mut Scratch<'_>, opti
             at.show("ffn_up", "MUL_MAT", n_ff, inner, options);
             family.gate.apply_alone(inner);
         }
+        FeedForward::Experts(tensors) => return experts::feed_forward(at, tensors, scratch, options),
     }
     at.show(family.gate_node, "GLU", n_ff, inner, options);
     Ok(())
@@ -276,9 +277,13 @@ fn join_feed_forward(
         norm_in_place(config, weight, n_ff, scratch.norm, inner)?;
         at.show("ffn_sub_norm", "MUL", n_ff, inner, options);
     }
-    let (FeedForward::Gated { down, .. } | FeedForward::Plain { down, .. }) = &layer.feed_forward;
-    product(down, inner, n, branch, &mut scratch.matmul, options)?;
-    at.show("ffn_out", "MUL_MAT", n_embd, branch, options);
+    match &layer.feed_forward {
+        FeedForward::Gated { down, .. } | FeedForward::Plain { down, .. } => {
+            product(down, inner, n, branch, &mut scratch.matmul, options)?;
+            at.show("ffn_out", "MUL_MAT", n_embd, branch, options);
+        }
+        FeedForward::Experts(_) => branch.copy_from_slice(&scratch.experts[..n * n_embd]),
+    }
     if let Some(weight) = &layer.post_ffw_norm {
         norm_in_place(config, weight, n_embd, scratch.norm, branch)?;
         at.show("ffn_post_norm", "MUL", n_embd, branch, options);

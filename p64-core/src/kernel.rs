@@ -12,6 +12,7 @@
 #![forbid(unsafe_code)]
 
 mod exact;
+pub mod experts;
 pub mod generic;
 pub mod matmul;
 pub mod matrix;

@@ -19,6 +19,10 @@ from gguf import GGML_QUANT_SIZES
 from gguf import GGMLQuantizationType as Type
 from gguf.quants import dequantize
 
+# In ggml, not yet in the pinned gguf-py.
+Q2_0 = 42
+GGML_QUANT_SIZES[Q2_0] = (64, 18)
+
 GOLDEN_RATIO = np.uint64(0x9E3779B97F4A7C15)
 SCALE_STREAM = np.uint64(0x5CA1E5CA1E5CA1E5)
 K_DEVIATION = 36.95
@@ -26,6 +30,8 @@ K_DEVIATION = 36.95
 # Scale fields of a block: (offset, kind, what is added to e). Kinds: `half` an f16 with its sign positive, `minus` negative,
 # `e8m0` a power of two in a byte, `ue4m3` a small float in a byte, `nibbles` an f16 in the top nibbles of four words.
 FIELDS = {
+    Type.Q1_0: [(0, "half", 0)],
+    Q2_0: [(0, "half", 0)],
     Type.Q4_0: [(0, "half", 0)],
     Type.Q4_1: [(0, "half", 0), (2, "minus", 3)],
     Type.Q5_0: [(0, "half", 0)],
@@ -54,6 +60,11 @@ FIELDS = {
 # The same bits of the exponent mean another power of two in each kind.
 BIAS = {"half": 15, "minus": 15, "nibbles": 15, "e8m0": 128, "ue4m3": 8}
 MOST = {"half": 30, "minus": 30, "nibbles": 30, "e8m0": 254, "ue4m3": 14}
+
+
+def kind_of(name):
+    """The element type of a name."""
+    return Q2_0 if name == "Q2_0" else Type[name]
 
 
 def seed_of(model, tensor):
@@ -137,7 +148,16 @@ def tensor(model, name, kind, shape, rule, e):
 
 def plain(kind, values):
     """The same in f32."""
-    return np.ascontiguousarray(values if kind == Type.F32 else dequantize(values, kind), dtype=np.float32)
+    if kind == Type.F32:
+        return values
+    if kind in (Type.Q1_0, Q2_0):  # gguf-py has no decoder: an f16, then one or two bits an element, from the lowest up
+        elements, size = GGML_QUANT_SIZES[kind]
+        blocks = values.reshape(-1, size)
+        bits = np.unpackbits(blocks[:, 2:], axis=1, bitorder="little").astype(np.int32)
+        whole = 2 * bits - 1 if kind == Type.Q1_0 else bits[:, 0::2] + 2 * bits[:, 1::2] - 1
+        scaled = blocks[:, :2].copy().view("<f2").astype(np.float32) * whole.astype(np.float32)
+        return np.ascontiguousarray(scaled.reshape(*values.shape[:-1], values.shape[-1] // size * elements))
+    return np.ascontiguousarray(dequantize(values, kind), dtype=np.float32)
 
 
 def scale(kind, deviation):
@@ -146,7 +166,7 @@ def scale(kind, deviation):
         return "normal", round(math.log2(K_DEVIATION / deviation))
     how = FIELDS[kind][0][1]
     middle = BIAS[how]
-    values = dequantize(blocks(kind, middle, np.uint64(1), 512), kind)
+    values = plain(kind, blocks(kind, middle, np.uint64(1), 512))
     root = float(np.sqrt((values.astype(np.float64) ** 2).mean()))
     e = middle + round(math.log2(deviation / root))
     most = MOST[how] - max(more for _, _, more in FIELDS[kind])

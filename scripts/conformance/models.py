@@ -54,6 +54,7 @@ def llama():
     yield named("llama", "f16", **base, types={"all": "F16"}, untied=True)
     yield named("llama", "bf16", **{**base, "D": 48}, types={"all": "BF16"})
     yield named("llama", "q4_0", **base, types={"all": "Q4_0", "embd": "Q8_0"})
+    yield named("llama", "q2_0", **{**base, "F": 320}, types={"all": "Q2_0", "embd": "Q8_0"})
     mixed = {"all": "Q4_K", "v": "Q6_K", "down": "Q6_K", "output": "Q6_K"}
     yield named("llama", "q4_k mixed", **wide, untied=True, types=mixed)
     yield named("smollm3", "every fourth layer", **{**base, "arch": "smollm3", "L": 5})
@@ -83,6 +84,7 @@ def qwen():
     three = {**base, "arch": "qwen3", "E": 160, "H": 5, "K": 1, "F": 288, "D": 64, "head_norms": "head", "query_gain": 1.0}
     yield named("qwen3", "head norms", **three)
     yield named("qwen3", "q5_0", **{**three, "E": 96, "H": 3, "K": 3, "D": 128}, types={"all": "Q5_0", "embd": "Q8_0"})
+    yield named("qwen3", "q1_0", **{**three, "E": 128, "H": 4, "F": 384}, types={"all": "Q1_0", "embd": "Q8_0"})
     large = {**three, "E": 256, "H": 4, "K": 1, "F": 256, "L": 2}
     yield named("qwen3", "iq1_s, iq1_m", **large, types={"all": "IQ1_S", "down": "IQ1_M", "out": "IQ1_M", "embd": "Q4_K"})
 

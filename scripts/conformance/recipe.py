@@ -47,7 +47,7 @@ def write(recipe, path, plain=False, other_values=None):
             getattr(writer, ADD[kind])(key, value)
     add_vocabulary(writer, recipe["vocabulary"])
     for name, kind, dims, rule, e in recipe["tensors"]:
-        kind = Type[kind]
+        kind = fill.kind_of(kind)
         model = recipe["name"] + ("/other" if name == other_values else "")
         values = fill.tensor(model, name, kind, dims[::-1], rule, e)
         if plain:

@@ -62,8 +62,8 @@ def build(name, family, **given):
 
     def matrix(tensor, dims, deviation, part, kind=None):
         types = c["types"]
-        kind = Type[kind or types.get(part, types.get("all", "F32"))]
-        tensors.append([tensor, kind.name, dims, *fill.scale(kind, deviation)])
+        kind = kind or types.get(part, types.get("all", "F32"))
+        tensors.append([tensor, kind, dims, *fill.scale(fill.kind_of(kind), deviation)])
 
     def norm(tensor, length=E, e=0):
         vector(f"{tensor}.weight", length, e=e)

@@ -207,6 +207,15 @@ impl Config {
         self.n_head_kv.saturating_mul(self.head_dim)
     }
 
+    /// Length of the longest inside of a feed-forward network.
+    #[must_use]
+    pub const fn inside_len(&self) -> usize {
+        match self.experts {
+            Some(Experts { shared_n_ff, .. }) if shared_n_ff > self.n_ff => shared_n_ff,
+            _ => self.n_ff,
+        }
+    }
+
     /// What the attention of a layer sees.
     #[must_use]
     pub const fn span(&self, layer: usize) -> Span {

@@ -81,6 +81,9 @@ parameters! {
     ExpertSharedFeedForwardLength = 40, "expert_shared_feed_forward_length";
     ExpertWeightsScale = 41, "expert_weights_scale";
     DeepstackMapping = 42, "deepstack_mapping";
+    ExpertGatingFunction = 43, "expert_gating_func";
+    ExpertGroupCount = 44, "expert_group_count";
+    ExpertWeightsNorm = 45, "expert_weights_norm";
     // Keys of the tokenizer; they have no prefix either.
     TokenizerModel = 48, "tokenizer.ggml.model";
     TokenizerPre = 49, "tokenizer.ggml.pre";

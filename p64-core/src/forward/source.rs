@@ -36,12 +36,12 @@ impl<'w> WeightSource<'w> for Container<'w> {
 
 impl<'w, L: AsRef<[Layer<'w>]>> Model<'w, L> {
     /// Bytes of weights that one generated token reads: every matrix once, of the token embedding one row unless it is
-    /// also the output.
+    /// also the output, and of experts those that a token uses.
     #[must_use]
     pub fn bytes_per_token(&self) -> u64 {
         let global = self.output.size().saturating_add(self.output_norm.size());
         let position = self.position_embd.map_or(0, |embd| embd.bytes().len().checked_div(embd.rows()).unwrap_or(0));
-        let layers = self.layers.as_ref().iter().map(|layer| num::wide(layer.size()));
+        let layers = self.layers.as_ref().iter().map(|layer| num::wide(layer.size(&self.config)));
         layers.fold(num::wide(global.saturating_add(position)), u64::saturating_add)
     }
 }
@@ -59,7 +59,7 @@ impl Norm<'_> {
 }
 
 impl Layer<'_> {
-    fn size(&self) -> usize {
+    fn size(&self, config: &Config) -> usize {
         let norms = [self.attn_norm, self.ffn_norm].into_iter().flatten().map(|norm| norm.size());
         let vectors = [
             self.attn_q_norm,
@@ -74,6 +74,7 @@ impl Layer<'_> {
         let feed_forward = match &self.feed_forward {
             FeedForward::Gated { gate, up, down } => [gate.size(), up.size(), down.size()],
             FeedForward::Plain { up, down } => [up.size(), down.size(), 0],
+            FeedForward::Experts(tensors) => [config.experts.map_or(0, |experts| tensors.size(&experts)), 0, 0],
         };
         let all = norms.chain(vectors).chain(attention).chain(feed_forward);
         all.fold(0, usize::saturating_add)

@@ -1,3 +1,5 @@
+mod experts;
+mod kv_types;
 mod naive;
 mod structures;
 pub mod tiny;

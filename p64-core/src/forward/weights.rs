@@ -8,7 +8,8 @@ mod layer;
 mod names;
 mod vector;
 
-pub use layer::{FeedForward, Layer, Linear, Norm};
+pub(super) use layer::Expert;
+pub use layer::{ExpertTensors, FeedForward, Layer, Linear, Norm};
 pub use vector::Vector;
 
 use super::arch::{Positions, Presence};

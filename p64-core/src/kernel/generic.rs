@@ -3,6 +3,7 @@
 
 pub mod activation;
 pub mod attention;
+pub mod cache;
 pub mod layernorm;
 pub mod rmsnorm;
 pub mod rope;

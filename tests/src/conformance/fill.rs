@@ -37,7 +37,7 @@ const fn kind(
 
 use Scale::{E8M0, Half, Minus, Nibbles, Ue4m3};
 
-const KINDS: [Kind; 26] = [
+const KINDS: [Kind; 28] = [
     kind("F32", 0, 1, 4, &[]),
     kind("F16", 1, 1, 2, &[]),
     kind("BF16", 30, 1, 2, &[]),
@@ -62,6 +62,8 @@ const KINDS: [Kind; 26] = [
     kind("IQ1_M", 29, 256, 56, &[(48, Nibbles, 0)]),
     kind("TQ1_0", 34, 256, 54, &[(52, Half, 0)]),
     kind("TQ2_0", 35, 256, 66, &[(64, Half, 0)]),
+    kind("Q1_0", 41, 128, 18, &[(0, Half, 0)]),
+    kind("Q2_0", 42, 64, 18, &[(0, Half, 0)]),
     kind("MXFP4", 39, 32, 17, &[(0, E8M0, 0)]),
     kind("NVFP4", 40, 64, 36, &[(0, Ue4m3, 0), (1, Ue4m3, 0), (2, Ue4m3, 0), (3, Ue4m3, 0)]),
 ];

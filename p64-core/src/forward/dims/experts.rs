@@ -29,6 +29,7 @@ pub struct Experts {
 pub(super) fn read(keys: &Keys<'_>, family: &Family) -> Result<Option<Experts>> {
     let Some(routing) = family.experts else { return Ok(None) };
     let Some(count) = keys.length_or_zero(Parameter::ExpertCount, most::EXPERTS)? else { return Ok(None) };
+    keys.same_switch_if_there(Parameter::ExpertWeightsNorm, routing.normalise)?;
     let used = keys.need(Parameter::ExpertUsedCount, count)?;
     let n_ff = keys.length_or_zero(Parameter::FeedForwardLength, most::LENGTH)?;
     let own = keys.length_or_zero(Parameter::ExpertFeedForwardLength, most::LENGTH)?;

@@ -20,6 +20,9 @@ const NEUTRAL: &[(Parameter, &[f32])] = &[
     (Parameter::RopeSections, &[]),
     (Parameter::ExpertCount, &[0.0]),
     (Parameter::ExpertWeightsScale, &[0.0, 1.0]),
+    // 1 is softmax, 0 what stands for none said.
+    (Parameter::ExpertGatingFunction, &[0.0, 1.0]),
+    (Parameter::ExpertGroupCount, &[0.0, 1.0]),
     (Parameter::AttentionCausal, &[1.0]),
     (Parameter::AttentionScale, &[0.0]),
     (Parameter::AttentionSoftcap, &[0.0]),
@@ -159,6 +162,14 @@ impl<'a> Keys<'a> {
         let number = value.as_f32().ok_or(wrong)?;
         let range = Error::new(Code::MetadataRange, Place::Key(position)).values(0, u64::from(number.to_bits()));
         if number.is_finite() && number > 0.0 { Ok(Some(number)) } else { Err(range) }
+    }
+
+    /// Refuses a switch that is not as the family has it.
+    pub(super) fn same_switch_if_there(&self, parameter: Parameter, on: bool) -> Result<()> {
+        match self.get(parameter) {
+            Some((_, value)) if value.as_bool() != Some(on) => Err(self.unsupported(parameter)),
+            _ => Ok(()),
+        }
     }
 
     /// Refuses models whose keys ask for what the forward pass does not do.

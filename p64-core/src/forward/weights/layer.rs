@@ -2,6 +2,11 @@
 #![forbid(unsafe_code)]
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects, clippy::as_conversions, clippy::unwrap_used)]
 
+mod experts;
+
+pub(in crate::forward) use experts::Expert;
+pub use experts::ExpertTensors;
+
 use super::{Vector, Weight, WeightSource, matrix, missing, names, wide};
 use crate::error::{Code, Error, Place, Result};
 use crate::forward::arch::{Block, Family, FeedForwardKind, HeadNorms, Presence};
@@ -45,6 +50,8 @@ pub enum FeedForward<'w> {
         /// `[n_embd, n_ff]`.
         down: Linear<'w>,
     },
+    /// Several of the first kind, chosen by the position.
+    Experts(ExpertTensors<'w>),
 }
 
 /// The tensors of one layer.
@@ -88,7 +95,7 @@ impl<'w> Layer<'w> {
             HeadNorms::OwnIfThere => (Presence::Maybe, query, kv),
             HeadNorms::Whole => (Presence::Always, query, kv),
         };
-        let (attention, feed_forward) = (family.biases.attention, family.biases.feed_forward);
+        let attention = family.biases.attention;
         let (post, sub) = (always(family.post_norms), always(family.sub_norms));
         Ok(Self {
             attn_norm,
@@ -101,7 +108,7 @@ impl<'w> Layer<'w> {
             attn_output: places.linear(&ATTENTION_OUTPUT, attention, embd, query)?,
             post_attention_norm: places.vector(Parameter::PostAttentionNorm, embd, post)?,
             ffn_norm: places.norm(Role::FfnNorm, Parameter::FfnNormBias, embd, reads_second_norm(family))?,
-            feed_forward: places.feed_forward(feed_forward, embd, config.n_ff)?,
+            feed_forward: places.feed_forward(config)?,
             ffn_sub_norm: places.role_vector(Role::FfnSubNorm, config.n_ff, sub)?,
             post_ffw_norm: places.vector(Parameter::PostFfnNorm, embd, post)?,
             tensors: places.tensors,
@@ -238,7 +245,11 @@ impl<'w, S: WeightSource<'w>> Places<'_, S> {
         }))
     }
 
-    fn feed_forward(&mut self, bias: Presence, embd: usize, n_ff: usize) -> Result<FeedForward<'w>> {
+    fn feed_forward(&mut self, config: &Config) -> Result<FeedForward<'w>> {
+        if let Some(experts) = &config.experts {
+            return self.experts(config, experts).map(FeedForward::Experts);
+        }
+        let (bias, embd, n_ff) = (self.family.biases.feed_forward, config.n_embd, config.n_ff);
         Ok(match self.family.feed_forward {
             FeedForwardKind::Gated => FeedForward::Gated {
                 gate: self.linear(&GATE, bias, n_ff, embd)?,

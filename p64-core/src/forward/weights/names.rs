@@ -2,7 +2,7 @@
 #![forbid(unsafe_code)]
 
 use super::layer::{reads_norm, reads_second_norm};
-use crate::forward::arch::{Biases, Family, FeedForwardKind, HeadNorms, Positions, Presence};
+use crate::forward::arch::{Biases, FeedForwardKind, HeadNorms, Positions, Presence};
 use crate::forward::dims::Config;
 use crate::forward::parameter::Parameter;
 use crate::layout::role::Role;
@@ -47,7 +47,7 @@ pub(super) fn is_known(name: &str, config: &Config) -> bool {
         return true;
     }
     match name.strip_prefix("blk.").and_then(|rest| rest.split_once('.')) {
-        Some((_, suffix)) => in_layers(config.family()).any(|p| p.name() == suffix) && layer_exists(name, config),
+        Some((_, suffix)) => in_layers(config).any(|p| p.name() == suffix) && layer_exists(name, config),
         None => global(config).any(|parameter| parameter.name() == name),
     }
 }
@@ -57,10 +57,15 @@ pub(super) fn has_role(role: Role, config: &Config) -> bool {
     let family = config.family();
     match role {
         Role::TokenEmbd | Role::Output | Role::OutputNorm | Role::AttnOutput => true,
-        Role::AttnQ | Role::AttnK | Role::AttnV | Role::FfnUp | Role::FfnDown => true,
+        Role::AttnQ | Role::AttnK | Role::AttnV => true,
         Role::AttnNorm => reads_norm(family) != Presence::Never,
         Role::FfnNorm => reads_second_norm(family) != Presence::Never,
-        Role::FfnGate => family.feed_forward == FeedForwardKind::Gated,
+        Role::FfnUp | Role::FfnDown => config.experts.is_none(),
+        Role::FfnGate => config.experts.is_none() && family.feed_forward == FeedForwardKind::Gated,
+        Role::Router | Role::GateExperts | Role::UpExperts | Role::DownExperts => config.experts.is_some(),
+        Role::SharedGate | Role::SharedUp | Role::SharedDown => {
+            config.experts.is_some_and(|experts| experts.shared_n_ff > 0)
+        }
         Role::AttnSubNorm | Role::FfnSubNorm => family.sub_norms,
         _ => false,
     }
@@ -72,8 +77,10 @@ fn those_on<const N: usize>(parameters: [(bool, &'static [Parameter]); N]) -> im
 }
 
 /// The tensors without a role that a family's layers may have.
-fn in_layers(family: &Family) -> impl Iterator<Item = Parameter> {
+fn in_layers(config: &Config) -> impl Iterator<Item = Parameter> {
     use Parameter as P;
+    let family = config.family();
+    let whole = config.experts.is_none();
     let Biases { qkv, attention, feed_forward, .. } = family.biases;
     let may = |presence| presence != Presence::Never;
     those_on([
@@ -83,10 +90,11 @@ fn in_layers(family: &Family) -> impl Iterator<Item = Parameter> {
         (family.norm_biases, &[P::AttentionNormBias, P::FfnNormBias]),
         (may(qkv), &[P::QueryKeyValueBias, P::QueryBias, P::KeyBias, P::ValueBias]),
         (may(attention), &[P::AttentionOutputBias]),
-        (may(feed_forward), &[P::FfnUpBias, P::FfnDownBias]),
-        (may(feed_forward) && family.feed_forward == FeedForwardKind::Gated, &[P::FfnGateBias]),
+        (whole && may(feed_forward), &[P::FfnUpBias, P::FfnDownBias]),
+        (whole && may(feed_forward) && family.feed_forward == FeedForwardKind::Gated, &[P::FfnGateBias]),
         (family.scales, &[P::QueryScale, P::KeyScale, P::ValueScale, P::AttentionOutputScale]),
-        (family.scales, &[P::FfnGateScale, P::FfnUpScale, P::FfnDownScale]),
+        (whole && family.scales, &[P::FfnGateScale, P::FfnUpScale, P::FfnDownScale]),
+        (config.experts.is_some_and(|experts| experts.shared_gate), &[P::SharedExpertGate]),
     ])
 }
 

@@ -5,6 +5,7 @@ use super::seeds::Rng;
 use crate::error::Code;
 use crate::kernel::generic::activation::{gelu, gelu_f16, gelu_f16_gate, gelu_gate, silu, silu_gate, softcap};
 use crate::kernel::generic::attention::Attention;
+use crate::kernel::generic::cache::Rows;
 use crate::kernel::generic::layernorm::layernorm_in_place;
 use crate::kernel::generic::rmsnorm::{rmsnorm, rmsnorm_heads, rmsnorm_in_place};
 use crate::kernel::generic::rope::{Pairing, Rope, Yarn};
@@ -217,7 +218,9 @@ fn attention_is_the_definition() {
             let (q, stride) = (rng.activations(n_head * head_dim), n_kv_head * head_dim);
             let (keys, values) = (rng.activations(48 * stride), rng.activations(48 * stride));
             let (mut scores, mut out) = (std::vec![0.0; visible.len()], std::vec![f32::NAN; q.len()]);
-            shape.attend(&q, &keys, &values, visible.clone(), &mut scores, &mut out).expect("lengths fit");
+            shape
+                .attend(&q, Rows::F32(&keys), Rows::F32(&values), visible.clone(), &mut scores, &mut out)
+                .expect("lengths fit");
             for head in 0..n_head {
                 let offset = head / (n_head / n_kv_head) * head_dim;
                 let q = &q[head * head_dim..][..head_dim];
@@ -243,7 +246,8 @@ fn attention_refuses_what_does_not_fit() {
     let shape = Attention { n_head: 4, n_kv_head: 2, head_dim: 8, scale: 1.0, softcap: None };
     let run = |shape: Attention, q: usize, cache: usize, visible, scores: usize| {
         let (mut scores, mut out, cache) = (std::vec![0.0; scores], std::vec![0.0; q], std::vec![0.0; cache]);
-        shape.attend(&std::vec![0.0; q], &cache, &cache, visible, &mut scores, &mut out).map_err(|error| error.code)
+        let rows = Rows::F32(&cache);
+        shape.attend(&std::vec![0.0; q], rows, rows, visible, &mut scores, &mut out).map_err(|error| error.code)
     };
     assert_eq!(run(shape, 32, 48, 0..3, 3), Ok(()));
     assert_eq!(run(shape, 31, 48, 0..3, 3), Err(Code::LengthMismatch));
