@@ -87,6 +87,15 @@ impl<'a> Matrix<'a> {
         Ok(())
     }
 
+    /// The matrix of some of the rows. `None` past the last row, and for ternary, whose rows share bytes.
+    pub(crate) fn rows_of(&self, range: core::ops::Range<usize>) -> Option<Self> {
+        if self.dtype == DType::Ternary || range.end > self.rows {
+            return None;
+        }
+        let (start, end) = (range.start.checked_mul(self.row_len)?, range.end.checked_mul(self.row_len)?);
+        Some(Self { rows: range.len(), bytes: self.bytes.get(start..end)?, ..*self })
+    }
+
     /// The bytes of one row; empty for ternary and past the last row.
     #[inline]
     pub(crate) fn row(&self, row: usize) -> &'a [u8] {
