@@ -18,6 +18,22 @@ pub trait Packed<const BYTES: usize, const GROUPS: usize, const S: usize> {
     fn unpack(block: &[u8; BYTES]) -> [Group<S>; GROUPS];
 }
 
+/// `unpack` of a format behind a pointer, so that code over formats of one size is there once. Bytes that are too few for a
+/// block are a block of zeros.
+#[cfg(feature = "all-types")]
+pub(crate) fn unpack_from<F, const BYTES: usize, const GROUPS: usize, const S: usize>(
+    bytes: &[u8],
+) -> [Group<S>; GROUPS]
+where
+    F: Packed<BYTES, GROUPS, S>,
+{
+    bytes.first_chunk().map_or([Group::ZERO; GROUPS], F::unpack)
+}
+
+/// A pointer to [`unpack_from`] of a format.
+#[cfg(feature = "all-types")]
+pub(crate) type Unpack<const GROUPS: usize, const S: usize> = fn(&[u8]) -> [Group<S>; GROUPS];
+
 /// Defines what every block format has beside its `unpack`: sizes, `dequantize_block`, `dot_block` and [`Packed`].
 macro_rules! block_format {
     (elements: $elements:literal, bytes: $bytes:literal, scales per group: $scales:literal) => {

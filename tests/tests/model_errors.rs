@@ -57,7 +57,10 @@ fn models_that_cannot_run() {
     let mut bare = Area::default();
     bare.str("general.architecture", "llama");
     assert_eq!(with_metadata(&bare).code, Code::MissingKey);
-    assert_eq!(with_metadata(toy::metadata().f32("llama.final_logit_softcapping", 30.0)).code, Code::UnsupportedFeature);
+    assert_eq!(
+        with_metadata(toy::metadata().f32("llama.final_logit_softcapping", 30.0)).code,
+        Code::UnsupportedFeature
+    );
 
     let missing = with(|a| drop(a.tensors.remove(3)));
     assert_eq!((missing.code, missing.place), (Code::MissingTensor, Place::Layer(0)));

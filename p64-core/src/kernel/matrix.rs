@@ -1,14 +1,14 @@
 //! Weights whose bytes are proven to fit their type and shape, and their decoding to `f32`.
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "all-types")]
+mod rare;
+
 use crate::error::{Code, Error, Place, Result};
 use crate::layout::dtype::DType;
 use crate::quant::group;
 use crate::quant::ternary::Ternary;
-use crate::quant::{
-    Packed, float, iq1_m, iq1_s, iq2_s, iq2_xs, iq2_xxs, iq3_s, iq3_xxs, iq4_nl, iq4_xs, mxfp4, nvfp4, q1_0, q2_0,
-    q2_k, q3_k, q4_0, q4_1, q4_k, q4_k_soa, q5_0, q5_1, q5_k, q6_k, q8_0, tq1_0, tq2_0,
-};
+use crate::quant::{Packed, float, q2_k, q3_k, q4_0, q4_1, q4_k, q4_k_soa, q5_0, q5_1, q5_k, q6_k, q8_0};
 
 /// `rows` x `cols` weights, row after row, in a type that this build computes with.
 #[derive(Clone, Copy, Debug)]
@@ -168,22 +168,10 @@ fn decoder(dtype: DType) -> Option<Decode> {
         DType::Q4_K => |bytes, out| packed::<q4_k::Format, _, _, _>(bytes, out),
         DType::Q5_K => |bytes, out| packed::<q5_k::Format, _, _, _>(bytes, out),
         DType::Q6_K => |bytes, out| packed::<q6_k::Format, _, _, _>(bytes, out),
-        DType::IQ2_XXS => |bytes, out| packed::<iq2_xxs::Format, _, _, _>(bytes, out),
-        DType::IQ2_XS => |bytes, out| packed::<iq2_xs::Format, _, _, _>(bytes, out),
-        DType::IQ3_XXS => |bytes, out| packed::<iq3_xxs::Format, _, _, _>(bytes, out),
-        DType::IQ1_S => |bytes, out| packed::<iq1_s::Format, _, _, _>(bytes, out),
-        DType::IQ4_NL => |bytes, out| packed::<iq4_nl::Format, _, _, _>(bytes, out),
-        DType::IQ3_S => |bytes, out| packed::<iq3_s::Format, _, _, _>(bytes, out),
-        DType::IQ2_S => |bytes, out| packed::<iq2_s::Format, _, _, _>(bytes, out),
-        DType::IQ4_XS => |bytes, out| packed::<iq4_xs::Format, _, _, _>(bytes, out),
-        DType::IQ1_M => |bytes, out| packed::<iq1_m::Format, _, _, _>(bytes, out),
-        DType::TQ1_0 => |bytes, out| packed::<tq1_0::Format, _, _, _>(bytes, out),
-        DType::TQ2_0 => |bytes, out| packed::<tq2_0::Format, _, _, _>(bytes, out),
-        DType::MXFP4 => |bytes, out| packed::<mxfp4::Format, _, _, _>(bytes, out),
-        DType::NVFP4 => |bytes, out| packed::<nvfp4::Format, _, _, _>(bytes, out),
-        DType::Q1_0 => |bytes, out| packed::<q1_0::Format, _, _, _>(bytes, out),
-        DType::Q2_0 => |bytes, out| packed::<q2_0::Format, _, _, _>(bytes, out),
         DType::Q4KSoa => |bytes, out| packed::<q4_k_soa::Format, _, _, _>(bytes, out),
+        #[cfg(feature = "all-types")]
+        other => return rare::decoder(other),
+        #[cfg(not(feature = "all-types"))]
         _ => return None,
     })
 }

@@ -1,14 +1,14 @@
 //! Row kernels of the production path in portable code: integer weights with 16-bit activations.
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "all-types")]
+mod rare;
+
 use super::matrix::Matrix;
 use super::{QuantizedRows, Rows, exact};
 use crate::layout::dtype::DType;
 use crate::quant::group;
-use crate::quant::{
-    ActivationBlock, Packed, iq1_m, iq1_s, iq2_s, iq2_xs, iq2_xxs, iq3_s, iq3_xxs, iq4_nl, iq4_xs, mxfp4, nvfp4, q1_0,
-    q2_0, q2_k, q3_k, q4_0, q4_1, q4_k, q4_k_soa, q5_0, q5_1, q5_k, q6_k, q8_0, tq1_0, tq2_0,
-};
+use crate::quant::{ActivationBlock, Packed, q2_k, q3_k, q4_0, q4_1, q4_k, q4_k_soa, q5_0, q5_1, q5_k, q6_k, q8_0};
 
 /// Positions that share one unpacked block.
 const POSITIONS: usize = 4;
@@ -26,22 +26,13 @@ pub(super) fn rows(dtype: DType) -> Option<Rows> {
         DType::Q4_K => |w, first, x, n, out| product::<q4_k::Format, _, _, _>(w, first, x, n, out),
         DType::Q5_K => |w, first, x, n, out| product::<q5_k::Format, _, _, _>(w, first, x, n, out),
         DType::Q6_K => |w, first, x, n, out| product::<q6_k::Format, _, _, _>(w, first, x, n, out),
-        DType::IQ2_XXS => |w, first, x, n, out| product::<iq2_xxs::Format, _, _, _>(w, first, x, n, out),
-        DType::IQ2_XS => |w, first, x, n, out| product::<iq2_xs::Format, _, _, _>(w, first, x, n, out),
-        DType::IQ3_XXS => |w, first, x, n, out| product::<iq3_xxs::Format, _, _, _>(w, first, x, n, out),
-        DType::IQ1_S => |w, first, x, n, out| product::<iq1_s::Format, _, _, _>(w, first, x, n, out),
-        DType::IQ4_NL => |w, first, x, n, out| product::<iq4_nl::Format, _, _, _>(w, first, x, n, out),
-        DType::IQ3_S => |w, first, x, n, out| product::<iq3_s::Format, _, _, _>(w, first, x, n, out),
-        DType::IQ2_S => |w, first, x, n, out| product::<iq2_s::Format, _, _, _>(w, first, x, n, out),
-        DType::IQ4_XS => |w, first, x, n, out| product::<iq4_xs::Format, _, _, _>(w, first, x, n, out),
-        DType::IQ1_M => |w, first, x, n, out| product::<iq1_m::Format, _, _, _>(w, first, x, n, out),
-        DType::TQ1_0 => |w, first, x, n, out| product::<tq1_0::Format, _, _, _>(w, first, x, n, out),
-        DType::TQ2_0 => |w, first, x, n, out| product::<tq2_0::Format, _, _, _>(w, first, x, n, out),
-        DType::MXFP4 => |w, first, x, n, out| product::<mxfp4::Format, _, _, _>(w, first, x, n, out),
-        DType::NVFP4 => |w, first, x, n, out| product::<nvfp4::Format, _, _, _>(w, first, x, n, out),
-        DType::Q1_0 => |w, first, x, n, out| product::<q1_0::Format, _, _, _>(w, first, x, n, out),
-        DType::Q2_0 => |w, first, x, n, out| product::<q2_0::Format, _, _, _>(w, first, x, n, out),
         DType::Q4KSoa => |w, first, x, n, out| product::<q4_k_soa::Format, _, _, _>(w, first, x, n, out),
+        #[cfg(feature = "all-types")]
+        other => match rare::rows(other) {
+            Some(rows) => rows,
+            None => return exact::rows(other),
+        },
+        #[cfg(not(feature = "all-types"))]
         other => return exact::rows(other),
     };
     Some(Rows::Quantized(rows))

@@ -28,7 +28,7 @@ const EXACT: f64 = 1e-6;
 /// The rest is rounding of sums.
 const SIXTEEN_BITS: f64 = 8.8e-5;
 
-/// Every type with a kernel.
+/// Every type with a kernel, in a build that has them all.
 pub const TABLE: [Tolerance; 30] = [
     row(DType::F32, EXACT),
     row(DType::F16, EXACT),
@@ -94,7 +94,9 @@ mod tests {
     #[test]
     fn every_type_with_a_kernel_has_a_tolerance() {
         for dtype in DType::ALL {
-            assert_eq!(tolerance(*dtype, Activations::F32).is_some(), is_supported(*dtype), "{dtype}");
+            let tolerated = tolerance(*dtype, Activations::F32).is_some();
+            // A build without `all-types` keeps the whole table.
+            assert!(tolerated == is_supported(*dtype) || (tolerated && cfg!(not(feature = "all-types"))), "{dtype}");
         }
     }
 }

@@ -49,8 +49,8 @@ pub fn unpack(block: &[u8; BYTES]) -> [Group<1>; 8] {
 fn spread<const N: usize>(packed: &[u8; N], quants: &mut [i16]) {
     for (quants, power) in quants.as_chunks_mut::<N>().0.iter_mut().zip(POWERS) {
         for (quant, byte) in quants.iter_mut().zip(packed) {
-            let fraction = u16::from(*byte) * power & 0xff;
-            *quant = (fraction * 3 >> 8).cast_signed() - 1;
+            let fraction = (u16::from(*byte) * power) & 0xff;
+            *quant = ((fraction * 3) >> 8).cast_signed() - 1;
         }
     }
 }
