@@ -122,7 +122,8 @@ pub fn run(args: &Args, ui: &Ui) -> Result<u8> {
     if session.context() > trained {
         ui.warn(format_args!("the model was made for {trained} positions; text past them may make no sense"));
     }
-    let stop = GenerateOptions { max_tokens: args.tokens, stop: args.stop.clone(), ignore_eos: args.ignore_eos };
+    let stop =
+        GenerateOptions { max_tokens: args.tokens, stop: args.stop.clone(), ignore_eos: args.ignore_eos, shift: None };
 
     let stream = !ui.json() && !args.ids && !args.no_stream;
     let mut written: io::Result<()> = Ok(());

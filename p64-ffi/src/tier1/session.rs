@@ -319,6 +319,7 @@ fn generate_options(c: &Caller<'_>, options: *const p64_generate_options) -> Res
         max_tokens: if options.max_tokens == 0 { defaults.max_tokens } else { options.max_tokens },
         stop: stops.iter().map(|stop| Ok(stop.read(c)?.to_owned())).collect::<Result<Vec<_>>>()?,
         ignore_eos: options.ignore_end != 0,
+        ..defaults
     })
 }
 
