@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 use crate::model::LoadedModel;
 use crate::pool::Pool;
-use p64_core::forward::{KvCache, Logits, Options, Scratch, forward, kv, prefill, scratch};
+use p64_core::forward::{KvCache, KvTypes, Logits, Options, Scratch, forward, kv, prefill, scratch};
 use p64_core::kernel::Activations;
 use p64_core::quant::ActivationBlock;
 use std::ops::Deref;
@@ -26,6 +26,8 @@ pub struct SessionOptions {
     pub activations: Activations,
     /// Most prompt tokens passed through the model at once.
     pub batch: usize,
+    /// The types of the cached keys and values.
+    pub kv: KvTypes,
 }
 
 /// Positions a session has room for unless it is told otherwise: the cache of a small model then stays below 200 MB.
@@ -33,7 +35,7 @@ pub const DEFAULT_CONTEXT: usize = 4096;
 
 impl Default for SessionOptions {
     fn default() -> Self {
-        Self { context: None, threads: 0, activations: Activations::Quantized, batch: 512 }
+        Self { context: None, threads: 0, activations: Activations::Quantized, batch: 512, kv: KvTypes::default() }
     }
 }
 
@@ -69,16 +71,26 @@ impl<M: Deref<Target = LoadedModel>> Session<M> {
     /// Allocates cache and buffers.
     ///
     /// # Errors
-    /// [`Error::Usage`] for a context or batch of zero, or one that memory cannot hold.
+    /// [`Error::Usage`] for a context or batch of zero, or one that memory cannot hold, and for a type of the cache that the
+    /// model's heads do not fit.
     pub fn new(model: M, options: &SessionOptions) -> Result<Self> {
         let config = model.config();
         let context = options.context.unwrap_or_else(|| config.context().min(DEFAULT_CONTEXT));
         if context == 0 || options.batch == 0 {
             return Err(Error::Usage { reason: "context and batch must be at least 1".to_owned() });
         }
+        for kind in [options.kv.keys, options.kv.values] {
+            let (head, block) = (config.head_dim(), kind.block());
+            if !head.is_multiple_of(block) {
+                let reason = format!(
+                    "a {kind} cache needs heads of a multiple of {block} elements, and this model's have {head}; choose f16 or f32"
+                );
+                return Err(Error::Usage { reason });
+            }
+        }
         let batch = options.batch.min(context);
         let need = scratch::required_len(config, batch, context);
-        let kv_len = kv::required_len(config, context);
+        let kv_len = kv::required_len_of(config, options.kv, context);
         let mut session = Self {
             pool: Pool::new(options.threads)?,
             activations: options.activations,
@@ -92,7 +104,7 @@ impl<M: Deref<Target = LoadedModel>> Session<M> {
             interrupt: None,
             model,
         };
-        let kv = KvCache::new(session.model.config(), context, allocate(kv_len, 0.0)?);
+        let kv = KvCache::of(session.model.config(), options.kv, context, allocate(kv_len, 0.0)?);
         session.kv = kv.map_err(|error| session.core(error))?;
         Ok(session)
     }

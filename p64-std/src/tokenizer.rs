@@ -1,24 +1,35 @@
 //! Tokenizers: text to token ids and back, as the model's own file describes it.
 //!
 //! ```text
-//! bytes -> special tokens cut out -> [BPE] pre-tokenizer -> words -> merges by rank  -> ids
-//!                                    [SPM] spaces as U+2581       -> merges by score -> ids
+//! bytes -> special tokens cut out -> [BPE]       pre-tokenizer -> words -> merges by rank             -> ids
+//!                                    [SPM]       spaces as U+2581       -> merges by score            -> ids
+//!                                    [WordPiece] normalised -> words    -> the longest token first    -> ids
+//!                                    [unigram]   normalised             -> the best sum of scores     -> ids
 //! ```
 //!
-//! Two models are known, under GGUF's names: `gpt2` (byte-level BPE) and `llama` (SentencePiece-style with scores and
-//! byte fallback). The ids equal llama.cpp's (`tests/tests/tokenizer_golden.rs`). Input is bytes, because a prompt may
-//! be cut inside a character; encoding has no failure.
+//! The models have GGUF's names: `gpt2` and its kin, `llama`, `bert`, `t5`, `rwkv`, `plamo2`; `docs/tokenizers.md` lists
+//! them and the pre-tokenizers. The ids equal llama.cpp's (`tests/tests/vocabularies.rs`, `tests/tests/tokenizer_golden.rs`).
+//! Input is bytes, because a prompt may be cut inside a character; encoding has no failure.
 #![forbid(unsafe_code)]
 
 mod bpe;
+mod charsmap;
 mod decode;
+mod defaults;
+mod dna;
 mod error;
 mod pairs;
+mod plamo;
 mod pre;
+mod rwkv;
 mod special;
 mod spm;
 mod texts;
+mod trie;
+mod unicode;
+mod unigram;
 mod vocab;
+mod wordpiece;
 
 use p64_core::metadata::Metadata;
 use p64_core::tokenizer::alphabet;
@@ -27,11 +38,17 @@ pub use decode::Utf8Stream;
 pub use error::TokenizerError;
 pub use vocab::{TokenType, Vocabulary};
 
+pub(crate) use defaults::Defaults;
+pub(crate) use pre::Pre;
+
 use bpe::Bpe;
-use pre::Pre;
+use plamo::Plamo;
+use rwkv::Rwkv;
 use special::{Fragment, Specials};
 use spm::Spm;
-use vocab::{Draft, Keys, Model};
+use unigram::Unigram;
+use vocab::{Draft, Keys, Kind, Model};
+use wordpiece::WordPiece;
 
 /// A model's tokenizer.
 #[derive(Clone, Debug)]
@@ -45,6 +62,20 @@ pub struct Tokenizer {
 enum Merging {
     Bpe(Bpe),
     Spm(Spm),
+    WordPiece(WordPiece),
+    Unigram(Unigram),
+    Rwkv(Rwkv),
+    Plamo(Plamo),
+}
+
+/// Bytes of a character by its first byte, well-formed or not.
+const fn unicode_len(first: u8) -> usize {
+    match first {
+        0xc0..=0xdf => 2,
+        0xe0..=0xef => 3,
+        0xf0..=0xff => 4,
+        _ => 1,
+    }
 }
 
 /// The parts of a Q42T section (spec §10), for a container without `p64.metadata`.
@@ -79,11 +110,24 @@ impl Tokenizer {
         let vocabulary = keys.vocabulary()?;
         let merging = match vocabulary.model {
             Model::Spm => Merging::Spm(Spm::new(&vocabulary)?),
-            Model::Bpe(pre) => {
-                const WHY: &str = "byte-level BPE merges by it";
+            Model::WordPiece => Merging::WordPiece(WordPiece::new(&vocabulary)?),
+            Model::Unigram => {
+                let (map, merge_spaces) = keys.normalization()?;
+                Merging::Unigram(Unigram::new(&vocabulary, map, merge_spaces)?)
+            }
+            Model::Rwkv => Merging::Rwkv(Rwkv::new(&vocabulary)),
+            Model::Plamo => Merging::Plamo(Plamo::new(&vocabulary)?),
+            Model::Bpe(pre, _) => {
+                const WHY: &str = "byte-pair encoding merges by it";
                 let merges = keys.strings(vocab::MERGES)?;
-                let merges = merges.ok_or(TokenizerError::Missing { key: vocab::MERGES, why: WHY })?;
-                Merging::Bpe(Bpe::new(pre, &vocabulary, merges.strings().map(bpe::halves))?)
+                // Kimi-K2 takes no merges; its vocabulary is one of whole words and bytes.
+                let optional = pre == Pre::from_name("kimi-k2")?;
+                let merges = match merges {
+                    None if !optional => return Err(TokenizerError::Missing { key: vocab::MERGES, why: WHY }),
+                    merges => merges,
+                };
+                let merges = merges.iter().flat_map(|merges| merges.strings()).map(bpe::halves);
+                Merging::Bpe(Bpe::new(pre, &vocabulary, merges)?)
             }
         };
         Self::assemble(vocabulary, merging)
@@ -108,7 +152,8 @@ impl Tokenizer {
         }
         let texts = vocab::collect_texts("Q42T vocabulary", parts.tokens.len() as u64, parts.tokens)?;
         let pre = Pre::from_name(parts.pre)?;
-        let vocabulary = Draft::from_q42t(pre, texts, parts.bos, parts.eos, parts.add_bos, parts.stops)?.finish()?;
+        let vocabulary = Draft::from_q42t(pre, texts, parts.bos, parts.eos, parts.add_bos, parts.stops)?
+            .finish(&Default::default())?;
         let merging = Merging::Bpe(Bpe::new(pre, &vocabulary, merges.map(Some))?);
         Self::assemble(vocabulary, merging)
     }
@@ -123,12 +168,19 @@ impl Tokenizer {
     /// tokens (`<|im_start|>`) as those tokens; without it they are spelled out, which is what text from outside needs.
     /// User-defined tokens are matched either way.
     ///
-    /// Ill-formed UTF-8: BPE reads every bad byte as U+FFFD, SPM has tokens for bytes.
+    /// Ill-formed UTF-8: BPE, unigram and PLaMo-2 read every bad byte as U+FFFD, WordPiece leaves it out, SPM and RWKV have
+    /// tokens for bytes.
     #[must_use]
     pub fn encode(&self, text: &[u8], add_special: bool, parse_special: bool) -> Vec<u32> {
         let vocabulary = &self.vocabulary;
         let mut ids = Vec::with_capacity(text.len() / 4 + 2);
-        ids.extend(vocabulary.bos.filter(|_| add_special && vocabulary.add_bos));
+        // WordPiece frames a text by BOS and the separator whatever the flags say, RWKV and PLaMo-2 by nothing.
+        let (framed, bare) = match vocabulary.model {
+            Model::WordPiece => (add_special, true),
+            Model::Rwkv | Model::Plamo => (false, true),
+            _ => (false, false),
+        };
+        ids.extend(vocabulary.bos.filter(|_| framed || (add_special && vocabulary.add_bos && !bare)));
         let fragments = self.specials.partition(text, parse_special);
         match &self.merging {
             Merging::Bpe(bpe) => {
@@ -136,12 +188,25 @@ impl Tokenizer {
                 for fragment in fragments {
                     match fragment {
                         Fragment::Token(id) => ids.push(id),
-                        Fragment::Text(text) => {
-                            bpe.encode(&bpe::lossy(text), &vocabulary.texts, &mut scratch, &mut ids)
-                        }
+                        Fragment::Text(text) => match vocabulary.model {
+                            Model::Bpe(_, Kind::HybridDna) => {
+                                dna::encode(bpe, text, vocabulary, &mut scratch, &mut ids)
+                            }
+                            Model::Bpe(_, Kind::Whitespace) => {
+                                bpe.encode_without_spaces(text, vocabulary, &mut scratch, &mut ids);
+                            }
+                            _ => bpe.encode(text, &vocabulary.texts, &mut scratch, &mut ids),
+                        },
                     }
                 }
             }
+            Merging::WordPiece(wordpiece) => each(fragments, &mut ids, |text, ids| wordpiece.encode(text, ids)),
+            Merging::Unigram(unigram) => {
+                let mut scratch = unigram::Scratch::default();
+                each(fragments, &mut ids, |text, ids| unigram.encode(text, vocabulary, &mut scratch, ids));
+            }
+            Merging::Rwkv(rwkv) => each(fragments, &mut ids, |text, ids| rwkv.encode(text, ids)),
+            Merging::Plamo(plamo) => each(fragments, &mut ids, |text, ids| plamo.encode(text, vocabulary, ids)),
             Merging::Spm(spm) => {
                 let mut scratch = spm::Scratch::default();
                 let mut after_special = true;
@@ -157,7 +222,8 @@ impl Tokenizer {
                 }
             }
         }
-        ids.extend(vocabulary.eos.filter(|_| add_special && vocabulary.add_eos));
+        ids.extend(vocabulary.separator.filter(|_| framed));
+        ids.extend(vocabulary.eos.filter(|_| add_special && vocabulary.add_eos && !bare));
         ids
     }
 
@@ -174,6 +240,15 @@ impl Tokenizer {
     pub fn decode_special(&self, ids: &[u32]) -> Vec<u8> {
         let mut bytes = Vec::new();
         self.vocabulary.append_sequence(ids, true, &mut bytes);
+        bytes
+    }
+
+    /// The text of a whole sequence as llama.cpp's detokeniser has it, cleaned up where the model asks for it; see
+    /// [`Vocabulary::append_cleaned`].
+    #[must_use]
+    pub fn detokenize(&self, ids: &[u32], render_special: bool) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        self.vocabulary.append_cleaned(ids, render_special, &mut bytes);
         bytes
     }
 
@@ -226,6 +301,16 @@ impl Tokenizer {
     #[must_use]
     pub fn chat_template(&self) -> Option<&str> {
         self.vocabulary.chat_template()
+    }
+}
+
+/// Appends each fragment's tokens.
+fn each(fragments: Vec<Fragment<'_>>, ids: &mut Vec<u32>, mut encode: impl FnMut(&[u8], &mut Vec<u32>)) {
+    for fragment in fragments {
+        match fragment {
+            Fragment::Token(id) => ids.push(id),
+            Fragment::Text(text) => encode(text, ids),
+        }
     }
 }
 

@@ -99,6 +99,7 @@ pub fn run(args: &Args, ui: &Ui) -> Result<u8> {
         context: args.context,
         threads: args.compute.threads,
         activations: args.compute.activations(),
+        kv: args.compute.kv,
         batch: args.batch,
     };
     let mut session = Session::new(&model, &options)?;

@@ -139,6 +139,7 @@ fn running(options: &p64_session_options) -> Result<SessionOptions> {
         threads: options.threads as usize,
         activations: p64_activations::read(options.activations)?,
         batch: if options.batch == 0 { defaults.batch } else { options.batch },
+        ..defaults
     })
 }
 

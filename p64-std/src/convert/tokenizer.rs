@@ -1,33 +1,9 @@
 //! The Q42T section from a GGUF's keys (`docs/spec/q42t.md`).
 
 use super::hparams::named;
+use crate::tokenizer::{Defaults, Pre};
 use crate::write::{TokenizerParts, encode_tokenizer};
 use p64_core::metadata::Metadata;
-
-/// What llama.cpp takes for a tokenizer model whose GGUF lacks the keys.
-struct Defaults {
-    bos: Option<u32>,
-    eos: Option<u32>,
-    add_bos: bool,
-}
-
-/// Pre-tokenizers of the BPE model for which llama.cpp begins a prompt with BOS unless told otherwise.
-const BPE_WITH_BOS: [&str; 9] =
-    ["llama3", "llama-v3", "llama-bpe", "falcon3", "falcon-h1", "pixtral", "midm-2.0", "lfm2", "chameleon"];
-
-impl Defaults {
-    fn of(model: &str, pre: &str) -> Self {
-        let (bos, eos, add_bos) = match model {
-            "llama" => (Some(1), Some(2), true),
-            "gpt2" => (Some(11), Some(11), BPE_WITH_BOS.contains(&pre)),
-            "bert" => (Some(101), None, true),
-            "t5" => (None, Some(1), false),
-            "plamo2" => (Some(1), Some(2), false),
-            _ => (None, None, false),
-        };
-        Self { bos, eos, add_bos }
-    }
-}
 
 /// The section's payload, or `None` for a GGUF without tokens.
 ///
@@ -51,7 +27,7 @@ pub(super) fn read(metadata: &Metadata<'_>) -> Result<Option<Vec<u8>>, String> {
 
     let model = named("tokenizer.ggml.model", |key| metadata.str(key)).map_err(typed)?.unwrap_or("");
     let pre = named("tokenizer.ggml.pre", |key| metadata.str(key)).map_err(typed)?.unwrap_or("");
-    let defaults = Defaults::of(model, pre);
+    let defaults = Defaults::of(model, Pre::from_name(pre).ok());
     let special = |key: &str, default: Option<u32>| match named(key, |key| metadata.u32(key)).map_err(typed)? {
         Some(id) if u64::from(id) >= count => Err(format!("{key} is {id}, the vocabulary has {count} tokens")),
         Some(id) => Ok(Some(id)),
@@ -68,7 +44,7 @@ pub(super) fn read(metadata: &Metadata<'_>) -> Result<Option<Vec<u8>>, String> {
             merges.push(pair.ok_or_else(|| format!("tokenizer.ggml.merges: element {index} is no pair of two texts"))?);
         }
     }
-    let parts = TokenizerParts { bos, eos, add_bos: add_bos.unwrap_or(defaults.add_bos), pre, tokens: texts, merges };
+    let parts = TokenizerParts { bos, eos, add_bos: defaults.adds_bos(add_bos), pre, tokens: texts, merges };
     encode_tokenizer(&parts).map(Some).ok_or_else(|| {
         format!("{count} tokens and {} merges: the tokenizer section holds 1000000 and 5000000", parts.merges.len())
     })

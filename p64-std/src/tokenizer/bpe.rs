@@ -1,4 +1,4 @@
-//! Byte-level byte-pair encoding: words of bytes, merged pair by pair in the order of the merge list.
+//! Byte-pair encoding: words of bytes or characters, merged pair by pair in the order of the merge list.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -8,19 +8,27 @@ use p64_core::limits::MAX_MERGES;
 use super::alphabet;
 use super::error::TokenizerError;
 use super::pairs::Pairs;
-use super::pre::Pre;
+use super::pre::{Pre, Splitter, Units};
+use super::spm::SPACE;
 use super::texts::Texts;
+use super::unicode::lower;
+use super::unicode_len;
 use super::vocab::Vocabulary;
 
-/// The merges of a byte-level BPE model, by ids.
+/// The merges of a BPE model, by ids.
 ///
 /// A symbol is a token's id, or, from the vocabulary's size up, a text that only merges mention (a pruned vocabulary).
 #[derive(Clone, Debug)]
 pub(super) struct Bpe {
     pre: Pre,
+    splitter: Splitter,
     merges: Pairs,
-    /// The symbol of each byte; 256 of them.
+    /// The symbol of each byte, 256 of them; empty where symbols begin as characters.
     bytes: Vec<u32>,
+    /// Symbols of characters that are no token but that merges mention.
+    characters: HashMap<char, u32>,
+    /// Where symbols begin as characters: the tokens of the 256 bytes, for what has no token.
+    fallback: Vec<Option<u32>>,
     /// What a symbol past the vocabulary is written with, from the vocabulary's size up.
     spelled: Vec<Vec<u32>>,
     vocab: u32,
@@ -30,6 +38,8 @@ pub(super) struct Bpe {
 #[derive(Clone, Copy, Debug)]
 struct Symbol {
     id: u32,
+    /// Where it begins in the word.
+    start: usize,
     prev: usize,
     next: usize,
 }
@@ -47,6 +57,8 @@ struct Pair {
 const NONE: usize = usize::MAX;
 /// The id of a symbol that was merged into its left neighbour.
 const GONE: u32 = u32::MAX;
+/// The id of a character that neither a token nor a merge mentions.
+const UNKNOWN: u32 = u32::MAX - 1;
 
 /// Memory that one encoding reuses from word to word.
 #[derive(Default, Debug)]
@@ -54,6 +66,7 @@ pub(super) struct Scratch {
     symbols: Vec<Symbol>,
     queue: BinaryHeap<Reverse<Pair>>,
     text: String,
+    escaped: Vec<u8>,
 }
 
 const KEY: &str = "tokenizer.ggml.merges";
@@ -69,8 +82,13 @@ impl Bpe {
         merges: impl Iterator<Item = Option<(&'a [u8], &'a [u8])>>,
     ) -> Result<Self, TokenizerError> {
         let mut symbols = Symbols { texts: &vocabulary.texts, extra: HashMap::new(), order: Vec::new() };
-        let bytes =
-            (0..=255).map(|byte| symbols.of(alphabet::char_of(byte).encode_utf8(&mut [0; 4]).as_bytes())).collect();
+        let (mut bytes, mut fallback) = (Vec::new(), Vec::new());
+        if pre.units() == Units::Bytes {
+            let symbol = |byte| symbols.of(alphabet::char_of(byte).encode_utf8(&mut [0; 4]).as_bytes());
+            bytes = (0..=255).map(symbol).collect();
+        } else {
+            fallback = (0..=255_u8).map(|byte| vocabulary.find(format!("<0x{byte:02X}>").as_bytes())).collect();
+        }
         let mut pairs = Pairs::default();
         let mut joined = Vec::new();
         for (index, merge) in merges.enumerate() {
@@ -88,26 +106,64 @@ impl Bpe {
             joined.extend_from_slice(right);
             pairs.add(symbols.of(left), symbols.of(right), rank, symbols.of(&joined));
         }
-        let spelled = symbols.order.iter().map(|text| spell(text, &vocabulary.texts)).collect();
+        let spelled = symbols.order.iter().map(|text| spell(text, &vocabulary.texts, &fallback)).collect();
+        let only = |text: &str| {
+            let mut chars = text.chars();
+            chars.next().filter(|_| chars.as_str().is_empty())
+        };
+        let characters = symbols.extra.iter().filter_map(|(text, &id)| Some((only(str::from_utf8(text).ok()?)?, id)));
+        let characters = if pre.units() == Units::Bytes { HashMap::new() } else { characters.collect() };
         let vocab = u32::try_from(vocabulary.len()).unwrap_or(u32::MAX);
-        Ok(Self { pre, merges: pairs, bytes, spelled, vocab })
+        let splitter = pre.splitter();
+        Ok(Self { pre, splitter, merges: pairs, bytes, characters, fallback, spelled, vocab })
     }
 
-    /// Appends the tokens of `text`. Bytes that the vocabulary has no token for are left out, as llama.cpp does: such a
+    /// Appends the tokens of a fragment. Bytes that the vocabulary has no token for are left out, as llama.cpp does: such a
     /// vocabulary has no way to say them.
-    pub(super) fn encode(&self, text: &str, texts: &Texts, scratch: &mut Scratch, out: &mut Vec<u32>) {
-        self.pre.split(text, &mut |word| {
-            if self.pre.ignores_merges() {
-                scratch.text.clear();
-                scratch.text.extend(word.bytes().map(alphabet::char_of));
-                if let Some(id) = texts.find(scratch.text.as_bytes()) {
-                    return out.push(id);
-                }
+    pub(super) fn encode(&self, fragment: &[u8], texts: &Texts, scratch: &mut Scratch, out: &mut Vec<u32>) {
+        if self.pre.units() != Units::CharactersAndSpaces {
+            return self.encode_text(&lossy(fragment), texts, scratch, out);
+        }
+        let mut escaped = std::mem::take(&mut scratch.escaped);
+        escaped.clear();
+        for &byte in fragment {
+            if byte == b' ' { escaped.extend_from_slice(SPACE) } else { escaped.push(byte) }
+        }
+        self.encode_text(&lossy(&escaped), texts, scratch, out);
+        scratch.escaped = escaped;
+    }
+
+    /// The same for models without tokens for white space: it is dropped, and each stretch between is encoded alone.
+    pub(super) fn encode_without_spaces(
+        &self,
+        fragment: &[u8],
+        vocabulary: &Vocabulary,
+        scratch: &mut Scratch,
+        out: &mut Vec<u32>,
+    ) {
+        for part in lossy(fragment).split(char::is_whitespace).filter(|part| !part.is_empty()) {
+            if vocabulary.normalizer.lowercase {
+                let lower: String = part.chars().map(lower).collect();
+                self.encode_text(&lower, &vocabulary.texts, scratch, out);
+            } else {
+                self.encode_text(part, &vocabulary.texts, scratch, out);
             }
-            self.merge(word.as_bytes(), scratch);
+        }
+    }
+
+    fn encode_text(&self, text: &str, texts: &Texts, scratch: &mut Scratch, out: &mut Vec<u32>) {
+        self.splitter.split(text, &mut |word| {
+            if let Some(id) = self.whole(word, texts, scratch) {
+                return out.push(id);
+            }
+            self.merge(word, texts, scratch);
             for symbol in &scratch.symbols {
                 if symbol.id < self.vocab {
                     out.push(symbol.id);
+                } else if symbol.id == UNKNOWN {
+                    let character = word.as_bytes().get(symbol.start..).unwrap_or_default();
+                    let len = character.first().map_or(0, |&first| unicode_len(first));
+                    out.extend(character.iter().take(len).filter_map(|&byte| *self.fallback.get(usize::from(byte))?));
                 } else if let Some(ids) = symbol.id.checked_sub(self.vocab).and_then(|at| self.spelled.get(at as usize))
                 {
                     out.extend_from_slice(ids);
@@ -116,16 +172,47 @@ impl Bpe {
         });
     }
 
+    /// The token of a word that is not to be merged up from its symbols.
+    fn whole(&self, word: &str, texts: &Texts, scratch: &mut Scratch) -> Option<u32> {
+        let line_breaks = self.pre.keeps_line_breaks() && word.bytes().all(|byte| byte == b'\n');
+        if !self.pre.ignores_merges() && !line_breaks {
+            return None;
+        }
+        if self.pre.units() != Units::Bytes {
+            return texts.find(word.as_bytes());
+        }
+        scratch.text.clear();
+        scratch.text.extend(word.bytes().map(alphabet::char_of));
+        texts.find(scratch.text.as_bytes())
+    }
+
+    /// The symbol that a character begins as.
+    fn character(&self, c: &str, texts: &Texts) -> u32 {
+        let extra = || self.characters.get(&c.chars().next()?).copied();
+        texts.find(c.as_bytes()).or_else(extra).unwrap_or(UNKNOWN)
+    }
+
     /// Merges a word; `scratch.symbols` holds the result among symbols that are [`GONE`].
-    fn merge(&self, word: &[u8], scratch: &mut Scratch) {
+    fn merge(&self, word: &str, texts: &Texts, scratch: &mut Scratch) {
         let Scratch { symbols, queue, .. } = scratch;
         symbols.clear();
         queue.clear();
-        symbols.extend(word.iter().enumerate().map(|(at, byte)| Symbol {
-            id: self.bytes.get(usize::from(*byte)).copied().unwrap_or(GONE),
-            prev: at.checked_sub(1).unwrap_or(NONE),
-            next: if at + 1 < word.len() { at + 1 } else { NONE },
-        }));
+        let mut push = |start, id| {
+            let at = symbols.len();
+            symbols.push(Symbol { id, start, prev: at.checked_sub(1).unwrap_or(NONE), next: at + 1 });
+        };
+        if self.pre.units() == Units::Bytes {
+            for (start, byte) in word.bytes().enumerate() {
+                push(start, self.bytes.get(usize::from(byte)).copied().unwrap_or(GONE));
+            }
+        } else {
+            for (start, c) in word.char_indices() {
+                push(start, self.character(c.encode_utf8(&mut [0; 4]), texts));
+            }
+        }
+        if let Some(last) = symbols.last_mut() {
+            last.next = NONE;
+        }
         for left in 0..symbols.len() {
             self.offer(symbols, queue, left);
         }
@@ -186,8 +273,11 @@ impl Symbols<'_> {
     }
 }
 
-/// The tokens of a text that is no token: one for each character that has one.
-fn spell(text: &[u8], texts: &Texts) -> Vec<u32> {
+/// The tokens of a text that is no token: of its bytes, or, without those, one for each character that has one.
+fn spell(text: &[u8], texts: &Texts, fallback: &[Option<u32>]) -> Vec<u32> {
+    if !fallback.is_empty() {
+        return text.iter().filter_map(|&byte| *fallback.get(usize::from(byte))?).collect();
+    }
     let mut buffer = [0; 4];
     let chars = text.utf8_chunks().flat_map(|chunk| chunk.valid().chars());
     chars.filter_map(|c| texts.find(c.encode_utf8(&mut buffer).as_bytes())).collect()

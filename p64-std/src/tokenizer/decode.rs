@@ -1,8 +1,11 @@
 //! From tokens back to bytes, and from bytes to text as they come.
 
 use super::alphabet;
+use super::dna::KMER;
+use super::pre::Units;
+use super::rwkv::unescape;
 use super::spm::SPACE;
-use super::vocab::{Model, TokenType, Vocabulary};
+use super::vocab::{Kind, Model, TokenType, Vocabulary};
 
 impl Vocabulary {
     /// Appends the bytes that a token stands for.
@@ -13,10 +16,17 @@ impl Vocabulary {
         let (Some(text), Some(kind)) = (self.text(id), self.token_type(id)) else { return };
         match kind {
             TokenType::Control | TokenType::Unknown if !render_special => {}
+            _ if self.model == Model::Rwkv => out.extend(unescape(text)),
+            _ if self.model == Model::Plamo && kind != TokenType::Byte => out.extend_from_slice(text),
             TokenType::Control | TokenType::Unknown | TokenType::UserDefined => out.extend_from_slice(text),
             TokenType::Byte => out.extend(self.byte(id)),
-            TokenType::Normal if self.model == Model::Spm => unescape_spaces(text, out),
-            TokenType::Normal => spell_out(text, out),
+            TokenType::Normal => match self.model {
+                Model::Bpe(_, Kind::HybridDna) if self.is_kmer(id) => {
+                    spell_out(text.strip_suffix(KMER).unwrap_or(text), out)
+                }
+                Model::Bpe(pre, _) if pre.units() != Units::CharactersAndSpaces => spell_out(text, out),
+                _ => unescape_spaces(text, out),
+            },
             TokenType::Undefined | TokenType::Unused => {}
         }
     }
@@ -34,6 +44,57 @@ impl Vocabulary {
             }
         }
     }
+}
+
+impl Vocabulary {
+    /// What llama.cpp's `llama_detokenize` makes of a whole sequence: [`Vocabulary::append_sequence`], and for the models
+    /// whose Python originals clean up, the space before `?!.,`, around a lone apostrophe and before `'s`, `'m`, `'re`, `'ve`
+    /// taken out. Text that has such spaces does not come back as it was.
+    pub fn append_cleaned(&self, ids: &[u32], render_special: bool, out: &mut Vec<u8>) {
+        let from = out.len();
+        self.append_sequence(ids, render_special, out);
+        if self.cleans_spaces {
+            let cleaned = clean_up(out.get(from..).unwrap_or_default());
+            out.truncate(from);
+            out.extend(cleaned);
+        }
+    }
+}
+
+fn clean_up(text: &[u8]) -> Vec<u8> {
+    let mut marks = Vec::with_capacity(text.len());
+    for (at, &byte) in text.iter().enumerate() {
+        if at > 0 && text.get(at - 1) == Some(&b' ') && matches!(byte, b'?' | b'!' | b'.' | b',') {
+            marks.pop();
+        }
+        marks.push(byte);
+    }
+    // An apostrophe between two spaces loses both; the second counts no more for what follows.
+    let mut apostrophes: Vec<u8> = Vec::with_capacity(marks.len());
+    let mut at = 0;
+    let mut before = None;
+    while let Some(&byte) = marks.get(at) {
+        let lone = byte == b'\'' && before == Some(b' ') && marks.get(at + 1) == Some(&b' ');
+        if lone {
+            apostrophes.pop();
+        }
+        apostrophes.push(byte);
+        before = if lone { Some(0) } else { Some(byte) };
+        at += if lone { 2 } else { 1 };
+    }
+    let mut out = Vec::with_capacity(apostrophes.len());
+    for (at, &byte) in apostrophes.iter().enumerate() {
+        if byte == b'\'' && at > 0 && apostrophes.get(at - 1) == Some(&b' ') {
+            match apostrophes.get(at + 1..).unwrap_or_default() {
+                [b's' | b'm', ..] | [b'r' | b'v', b'e', ..] => {
+                    out.pop();
+                }
+                _ => {}
+            }
+        }
+        out.push(byte);
+    }
+    out
 }
 
 /// `▁` is a space.

@@ -67,7 +67,7 @@ pub enum TokenizerError {
         what: &'static str,
     },
     /// The tokenizer's kind is not one this build has.
-    #[error("tokenizer.ggml.model is \"{found}\", this build has \"gpt2\" (byte-level BPE) and \"llama\" (SPM)")]
+    #[error("tokenizer.ggml.model is \"{found}\", this build has {}", super::vocab::MODELS)]
     UnknownModel {
         /// The kind.
         found: String,

@@ -3,9 +3,10 @@
 //!
 //! The rule is llama.cpp's: the longest special token anywhere in the text is cut out first, from left to right, then
 //! the next shorter in what is left. That is not leftmost-longest: of `ab` and `bcd`, the text `abcd` gives `a`, `bcd`.
+//! White space that a token strips is cut out with it.
 
 use super::error::TokenizerError;
-use super::vocab::{TokenType, Vocabulary};
+use super::vocab::{Strips, TokenType, Vocabulary};
 
 /// Bytes of the longest special token; public models stay below 100. It bounds the work per byte of text.
 const MAX_SPECIAL: u32 = 1024;
@@ -32,7 +33,7 @@ impl Specials {
     pub(super) fn new(vocabulary: &Vocabulary) -> Result<Self, TokenizerError> {
         let of = |types: &'static [TokenType]| {
             let special = |(id, _): &(u32, &[u8])| vocabulary.token_type(*id).is_some_and(|t| types.contains(&t));
-            Matcher::new(vocabulary.texts.iter().filter(special).collect())
+            Matcher::new(vocabulary.texts.iter().filter(special).collect(), &vocabulary.strips)
         };
         let all = of(&[TokenType::Control, TokenType::Unknown, TokenType::UserDefined])?;
         Ok(Self { all, always: of(&[TokenType::UserDefined])? })
@@ -58,6 +59,16 @@ struct Entry {
     id: u32,
     /// The longest entry that this one begins with.
     shorter: Option<usize>,
+    strips_before: bool,
+    strips_after: bool,
+}
+
+/// A part of the text that is cut out: a token and the white space that it strips.
+#[derive(Clone, Copy, Debug)]
+struct Cut {
+    from: usize,
+    to: usize,
+    id: u32,
 }
 
 /// A place in the text where entry `entry` begins.
@@ -68,7 +79,7 @@ struct Place {
 }
 
 impl Matcher {
-    fn new(mut texts: Vec<(u32, &[u8])>) -> Result<Self, TokenizerError> {
+    fn new(mut texts: Vec<(u32, &[u8])>, strips: &Strips) -> Result<Self, TokenizerError> {
         texts.retain(|(_, text)| !text.is_empty());
         if let Some((_, text)) = texts.iter().find(|(_, text)| text.len() > MAX_SPECIAL as usize) {
             return Err(TokenizerError::Limit {
@@ -90,7 +101,9 @@ impl Matcher {
             {
                 shorter = entry.shorter;
             }
-            entries.push(Entry { text: text.into(), id, shorter });
+            let [strips_before, strips_after] =
+                [&strips.before, &strips.after].map(|ids| ids.binary_search(&id).is_ok());
+            entries.push(Entry { text: text.into(), id, shorter, strips_before, strips_after });
         }
         let first = |entry: &Entry| entry.text.first().copied().map_or(0, usize::from);
         let buckets = (0..=256).map(|byte| entries.partition_point(|entry| first(entry) < byte)).collect();
@@ -121,24 +134,23 @@ impl Matcher {
 
     fn partition<'t>(&self, text: &'t [u8]) -> Vec<Fragment<'t>> {
         let mut cuts = self.cuts(text);
-        cuts.sort_unstable_by_key(|place| place.at);
+        cuts.sort_unstable_by_key(|cut| cut.from);
         let mut fragments = Vec::new();
         let mut from = 0;
         let push_text = |fragments: &mut Vec<_>, from, to| {
             fragments.extend(text.get(from..to).filter(|text| !text.is_empty()).map(Fragment::Text));
         };
-        for Place { at, entry } in cuts {
-            let Some(entry) = self.entries.get(entry) else { continue };
-            push_text(&mut fragments, from, at);
-            fragments.push(Fragment::Token(entry.id));
-            from = at + entry.text.len();
+        for cut in cuts {
+            push_text(&mut fragments, from, cut.from);
+            fragments.push(Fragment::Token(cut.id));
+            from = cut.to;
         }
         push_text(&mut fragments, from, text.len());
         fragments
     }
 
     /// The places that are cut out, in no order. They do not overlap.
-    fn cuts(&self, text: &[u8]) -> Vec<Place> {
+    fn cuts(&self, text: &[u8]) -> Vec<Cut> {
         let mut cuts = Vec::new();
         if self.entries.is_empty() {
             return cuts;
@@ -173,19 +185,33 @@ impl Matcher {
                 if is_taken(&taken, place.at) {
                     continue;
                 }
+                let Some(entry) = self.entries.get(place.entry) else { continue };
                 let end = place.at + len;
                 if !is_taken(&taken, end - 1) {
-                    if let Some(range) = taken.get_mut(place.at..end) {
+                    let strippable = |at: usize| text.get(at).is_some_and(|&b| is_space(b)) && !is_taken(&taken, at);
+                    let (mut from, mut to) = (place.at, end);
+                    while entry.strips_before && from > 0 && strippable(from - 1) {
+                        from -= 1;
+                    }
+                    while entry.strips_after && strippable(to) {
+                        to += 1;
+                    }
+                    if let Some(range) = taken.get_mut(from..to) {
                         range.fill(true);
                     }
-                    cuts.push(place);
-                } else if let Some(entry) = self.entries.get(place.entry).and_then(|entry| entry.shorter) {
+                    cuts.push(Cut { from, to, id: entry.id });
+                } else if let Some(entry) = entry.shorter {
                     queue(&mut by_length, Place { at: place.at, entry });
                 }
             }
         }
         cuts
     }
+}
+
+/// White space of the C locale.
+const fn is_space(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t'..=b'\r')
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use super::error::TokenizerError;
+use super::unicode_len;
 use super::vocab::Vocabulary;
 
 /// What a space is written as in the vocabulary: U+2581, lower one eighth block.
@@ -135,13 +136,7 @@ fn split(text: &[u8], symbols: &mut Vec<Symbol>) {
     symbols.clear();
     let mut start = 0;
     while let Some(&first) = text.get(start) {
-        let len = match first {
-            0xc0..=0xdf => 2,
-            0xe0..=0xef => 3,
-            0xf0..=0xff => 4,
-            _ => 1,
-        };
-        let len = len.min(text.len() - start);
+        let len = unicode_len(first).min(text.len() - start);
         let at = symbols.len();
         symbols.push(Symbol { start, len, prev: at.checked_sub(1).unwrap_or(NONE), next: at + 1 });
         start += len;

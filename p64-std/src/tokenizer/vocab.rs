@@ -1,31 +1,56 @@
 //! The vocabulary: what each token's text, type and score are, and which tokens are special.
 //!
-//! Defaults for absent keys are llama.cpp's per tokenizer model, nothing is invented:
-//!
-//! | | `llama` (SPM) | `gpt2` (BPE) |
-//! |---|---|---|
-//! | bos, eos, unknown | 1, 2, 0 | 11, 11, none |
-//! | add BOS / EOS | yes / no | as the pre-tokenizer says / no |
-//! | space prefix | yes | never |
-//!
-//! A default id that the vocabulary does not reach counts as absent. An id that the file states and the vocabulary does
-//! not reach is an error, as is an array whose length differs from the tokens'.
+//! Defaults for absent keys are llama.cpp's ([`defaults`](super::defaults)). A default id that the vocabulary does not reach
+//! counts as absent. An id that the file states and the vocabulary does not reach is an error, as is an array whose length
+//! differs from the tokens'.
 
 mod keys;
+mod marks;
 
 use super::pre::Pre;
 use super::texts::Texts;
 
 pub(super) use keys::{Draft, Keys, MERGES, collect_texts};
+pub(super) use marks::Strips;
 pub use p64_core::tokenizer::TokenType;
 
 /// How text becomes tokens.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Model {
-    /// Byte-level byte-pair encoding after a pre-tokenizer.
-    Bpe(Pre),
+    /// Byte-pair encoding after a pre-tokenizer.
+    Bpe(Pre, Kind),
     /// SentencePiece-style merging by score.
     Spm,
+    /// The longest token first, word by word.
+    WordPiece,
+    /// The highest sum of scores.
+    Unigram,
+    /// The longest token first, over bytes.
+    Rwkv,
+    /// The highest sum of scores, computed from the end.
+    Plamo,
+}
+
+/// What comes before byte-pair encoding, in two models of few files.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Kind {
+    /// Nothing.
+    Plain,
+    /// White space is dropped, and the text between becomes lower case where the file says so.
+    Whitespace,
+    /// Between `<dna>` and `</dna>` six bases are a token.
+    HybridDna,
+}
+
+/// The names of the models that this build has, for messages.
+pub(super) const MODELS: &str = "gpt2, gemma4, hybriddna, whitespace (byte-pair encoding), llama (SPM), bert (WordPiece), \
+                                 t5 (unigram), rwkv, plamo2";
+
+/// How WordPiece changes text before it looks for tokens.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Normalizer {
+    pub(super) lowercase: bool,
+    pub(super) strip_accents: bool,
 }
 
 /// Tokens, their types and the special ones among them.
@@ -34,16 +59,21 @@ pub struct Vocabulary {
     pub(super) model: Model,
     pub(super) texts: Texts,
     types: Vec<TokenType>,
-    /// One per token for SPM, else empty.
+    /// One per token for the models that choose by score, else empty.
     scores: Vec<f32>,
     pub(super) bos: Option<u32>,
     pub(super) eos: Option<u32>,
     eot: Option<u32>,
     unknown: Option<u32>,
+    pub(super) separator: Option<u32>,
     padding: Option<u32>,
     pub(super) add_bos: bool,
     pub(super) add_eos: bool,
     pub(super) add_space_prefix: bool,
+    pub(super) cleans_spaces: bool,
+    pub(super) normalizer: Normalizer,
+    /// Tokens that take the white space beside them with them.
+    pub(super) strips: Strips,
     /// Ascending.
     ends: Vec<u32>,
     chat_template: Option<String>,
@@ -108,6 +138,12 @@ impl Vocabulary {
         self.unknown
     }
 
+    /// The token between the texts of a pair and after a single one (BERT's `[SEP]`).
+    #[must_use]
+    pub const fn separator(&self) -> Option<u32> {
+        self.separator
+    }
+
     /// The token that fills batches.
     #[must_use]
     pub const fn padding(&self) -> Option<u32> {
@@ -142,6 +178,11 @@ impl Vocabulary {
     #[must_use]
     pub fn chat_template(&self) -> Option<&str> {
         self.chat_template.as_deref()
+    }
+
+    /// Whether a token of a `hybriddna` vocabulary is one of the groups of bases, which follow `<oov>`.
+    pub(super) fn is_kmer(&self, id: u32) -> bool {
+        self.find(b"<oov>").is_some_and(|unknown| id > unknown)
     }
 
     /// The byte that a token of type [`TokenType::Byte`] stands for.

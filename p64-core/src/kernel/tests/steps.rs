@@ -5,6 +5,7 @@ use super::seeds::Rng;
 use crate::error::Code;
 use crate::kernel::generic::activation::{gelu, gelu_f16, gelu_f16_gate, gelu_gate, silu, silu_gate};
 use crate::kernel::generic::attention::Attention;
+use crate::kernel::generic::cache::Rows;
 use crate::kernel::generic::rmsnorm::{rmsnorm, rmsnorm_heads, rmsnorm_in_place};
 use crate::kernel::generic::rope::{Pairing, Rope};
 use crate::kernel::generic::softmax::softmax;
@@ -67,7 +68,16 @@ fn rope_turns_pairs() {
     for pairing in [Pairing::Adjacent, Pairing::Split] {
         for (rope_dim, freq_scale, freq_factors) in [(64, 1.0, None), (48, 0.125, None), (64, 1.0, Some(&factors[..]))]
         {
-            let rope = Rope { head_dim: 64, rope_dim, pairing, freq_base: 1e5, freq_scale, freq_factors };
+            let rope = Rope {
+                head_dim: 64,
+                rope_dim,
+                pairing,
+                freq_base: 1e5,
+                freq_scale,
+                freq_factors,
+                yarn: None,
+                magnitude: 1.0,
+            };
             for position in [0, 1, 17, 511] {
                 let x = Rng::new(position as u64).activations(3 * 64);
                 let mut ours = x.clone();
@@ -150,12 +160,14 @@ fn gelu_f16_is_llama_cpps() {
 fn attention_is_the_definition() {
     for (n_head, n_kv_head, head_dim) in [(4, 4, 8), (9, 3, 64), (4, 1, 20)] {
         for visible in [0..1, 0..37, 30..41] {
-            let shape = Attention { n_head, n_kv_head, head_dim, scale: 0.3 };
+            let shape = Attention { n_head, n_kv_head, head_dim, scale: 0.3, softcap: None };
             let mut rng = Rng::new((n_head * 100 + visible.len()) as u64);
             let (q, stride) = (rng.activations(n_head * head_dim), n_kv_head * head_dim);
             let (keys, values) = (rng.activations(48 * stride), rng.activations(48 * stride));
             let (mut scores, mut out) = (std::vec![0.0; visible.len()], std::vec![f32::NAN; q.len()]);
-            shape.attend(&q, &keys, &values, visible.clone(), &mut scores, &mut out).expect("lengths fit");
+            shape
+                .attend(&q, Rows::F32(&keys), Rows::F32(&values), visible.clone(), &mut scores, &mut out)
+                .expect("lengths fit");
             for head in 0..n_head {
                 let offset = head / (n_head / n_kv_head) * head_dim;
                 let q = &q[head * head_dim..][..head_dim];
@@ -178,10 +190,11 @@ fn attention_is_the_definition() {
 
 #[test]
 fn attention_refuses_what_does_not_fit() {
-    let shape = Attention { n_head: 4, n_kv_head: 2, head_dim: 8, scale: 1.0 };
+    let shape = Attention { n_head: 4, n_kv_head: 2, head_dim: 8, scale: 1.0, softcap: None };
     let run = |shape: Attention, q: usize, cache: usize, visible, scores: usize| {
         let (mut scores, mut out, cache) = (std::vec![0.0; scores], std::vec![0.0; q], std::vec![0.0; cache]);
-        shape.attend(&std::vec![0.0; q], &cache, &cache, visible, &mut scores, &mut out).map_err(|error| error.code)
+        let rows = Rows::F32(&cache);
+        shape.attend(&std::vec![0.0; q], rows, rows, visible, &mut scores, &mut out).map_err(|error| error.code)
     };
     assert_eq!(run(shape, 32, 48, 0..3, 3), Ok(()));
     assert_eq!(run(shape, 31, 48, 0..3, 3), Err(Code::LengthMismatch));

@@ -3,9 +3,11 @@
 use p64_core::limits::{MAX_STRING, MAX_VOCABULARY};
 use p64_core::metadata::{Array, Metadata, Value, ValueKind};
 use p64_core::tokenizer::NO_TOKEN;
-use p64_core::tokenizer::well_known::{ENDS, ENDS_IF_CONTROL};
 
-use super::{Model, TokenType, Vocabulary, parse_byte};
+use super::marks::{self, Strips};
+use super::{Kind, Model, Normalizer, TokenType, Vocabulary, parse_byte};
+use crate::tokenizer::charsmap::CharsMap;
+use crate::tokenizer::defaults::Defaults;
 use crate::tokenizer::error::TokenizerError;
 use crate::tokenizer::pre::Pre;
 use crate::tokenizer::texts::Texts;
@@ -20,14 +22,24 @@ const BOS: &str = "tokenizer.ggml.bos_token_id";
 const EOS: &str = "tokenizer.ggml.eos_token_id";
 const EOT: &str = "tokenizer.ggml.eot_token_id";
 const EOM: &str = "tokenizer.ggml.eom_token_id";
+const FIM_PRE: &str = "tokenizer.ggml.fim_pre_token_id";
+const FIM_SUF: &str = "tokenizer.ggml.fim_suf_token_id";
+const FIM_MID: &str = "tokenizer.ggml.fim_mid_token_id";
 const UNKNOWN: &str = "tokenizer.ggml.unknown_token_id";
+const SEPARATOR: &str = "tokenizer.ggml.seperator_token_id";
 const PADDING: &str = "tokenizer.ggml.padding_token_id";
 const ADD_BOS: &str = "tokenizer.ggml.add_bos_token";
 const ADD_EOS: &str = "tokenizer.ggml.add_eos_token";
 const ADD_SPACE_PREFIX: &str = "tokenizer.ggml.add_space_prefix";
+const REMOVE_EXTRA_WHITESPACES: &str = "tokenizer.ggml.remove_extra_whitespaces";
+const CHARS_MAP: &str = "tokenizer.ggml.precompiled_charsmap";
+const LOWERCASE: &str = "tokenizer.ggml.normalizer.lowercase";
+const STRIP_ACCENTS: &str = "tokenizer.ggml.normalizer.strip_accents";
+const NAME: &str = "general.name";
+const ARCHITECTURE: &str = "general.architecture";
 const CHAT_TEMPLATE: &str = "tokenizer.chat_template";
 
-const ALL: [&str; 16] = [
+const ALL: [&str; 26] = [
     MODEL,
     PRE,
     TOKENS,
@@ -38,11 +50,21 @@ const ALL: [&str; 16] = [
     EOS,
     EOT,
     EOM,
+    FIM_PRE,
+    FIM_SUF,
+    FIM_MID,
     UNKNOWN,
+    SEPARATOR,
     PADDING,
     ADD_BOS,
     ADD_EOS,
     ADD_SPACE_PREFIX,
+    REMOVE_EXTRA_WHITESPACES,
+    CHARS_MAP,
+    LOWERCASE,
+    STRIP_ACCENTS,
+    NAME,
+    ARCHITECTURE,
     CHAT_TEMPLATE,
 ];
 
@@ -130,59 +152,96 @@ impl<'a> Keys<'a> {
         }
     }
 
-    fn model(&self) -> Result<Model> {
+    /// The pre-tokenizer that the file names.
+    fn pre(&self) -> Result<Pre> {
+        // llama.cpp goes on with "default" and warns of degraded text; text that may be wrong is refused here.
+        const WHY: &str = "it says how text is split before merging, and a guess would give wrong tokens";
+        Pre::from_name(self.str(PRE)?.ok_or(TokenizerError::Missing { key: PRE, why: WHY })?)
+    }
+
+    fn model(&self) -> Result<(Model, Defaults)> {
         const WHY: &str = "it says how text becomes tokens";
-        match self.str(MODEL)?.ok_or(TokenizerError::Missing { key: MODEL, why: WHY })? {
-            "llama" => Ok(Model::Spm),
-            "gpt2" => {
-                // llama.cpp goes on with "default" and warns of degraded text; text that may be wrong is refused here.
-                const WHY: &str = "it says how text is split before merging, and a guess would give wrong tokens";
-                let name = self.str(PRE)?.ok_or(TokenizerError::Missing { key: PRE, why: WHY })?;
-                Pre::from_name(name).map(Model::Bpe)
-            }
-            other => Err(TokenizerError::UnknownModel { found: other.to_owned() }),
-        }
+        let name = self.str(MODEL)?.ok_or(TokenizerError::Missing { key: MODEL, why: WHY })?;
+        let model = match name {
+            "llama" => Model::Spm,
+            "gpt2" => Model::Bpe(self.pre()?, Kind::Plain),
+            "hybriddna" => Model::Bpe(self.pre()?, Kind::HybridDna),
+            "whitespace" => Model::Bpe(self.pre()?, Kind::Whitespace),
+            // The model's name stands for its pre-tokenizer too.
+            "gemma4" => Model::Bpe(Pre::from_name(name)?, Kind::Plain),
+            "bert" => Model::WordPiece,
+            "t5" => Model::Unigram,
+            "rwkv" => Model::Rwkv,
+            "plamo2" => Model::Plamo,
+            other => return Err(TokenizerError::UnknownModel { found: other.to_owned() }),
+        };
+        let pre = if let Model::Bpe(pre, _) = model { Some(pre) } else { None };
+        Ok((model, Defaults::of(name, pre)))
     }
 
     /// The vocabulary that the keys describe.
     pub(in crate::tokenizer) fn vocabulary(&self) -> Result<Vocabulary> {
-        let model = self.model()?;
+        let (model, defaults) = self.model()?;
         let tokens =
             self.strings(TOKENS)?.ok_or(TokenizerError::Missing { key: TOKENS, why: "it is the vocabulary" })?;
         let texts = collect_texts(TOKENS, tokens.len(), tokens.strings())?;
         let vocab = texts.len();
-        let types = match self.per_token(TYPES, "an array of i32", is_integer, vocab)? {
+        let mut types = match self.per_token(TYPES, "an array of i32", is_integer, vocab)? {
             Some(array) => array.iter().map(|v| TokenType::from_code(v.as_i64().unwrap_or(0))).collect(),
             None => vec![TokenType::Normal; vocab],
         };
-        let (bos, eos, unknown) =
-            if model == Model::Spm { (Some(1), Some(2), Some(0)) } else { (Some(11), Some(11), None) };
-        let add_bos = match model {
-            Model::Spm => true,
-            Model::Bpe(pre) => pre.adds_bos(),
-        };
+        let scored = matches!(model, Model::Spm | Model::Unigram | Model::Plamo);
+        for (key, texts_of_kind) in [(FIM_PRE, marks::FIM_PRE), (FIM_SUF, marks::FIM_SUF), (FIM_MID, marks::FIM_MID)] {
+            if self.id(key, None, vocab)?.is_none() {
+                marks::mark_first(texts_of_kind, &texts, &mut types);
+            }
+        }
+        let lowercase = self.bool(LOWERCASE)?.unwrap_or(!matches!(model, Model::Bpe(pre, _) if pre.drops_spaces()));
         let draft = Draft {
             model,
-            scores: if model == Model::Spm { self.scores(vocab)? } else { Vec::new() },
+            scores: if scored { self.scores(vocab)? } else { Vec::new() },
             types,
-            bos: self.id(BOS, bos, vocab)?,
-            eos: self.id(EOS, eos, vocab)?,
+            bos: self.id(BOS, defaults.bos, vocab)?,
+            eos: self.id(EOS, defaults.eos, vocab)?,
             eot: self.id(EOT, None, vocab)?,
-            unknown: self.id(UNKNOWN, unknown, vocab)?,
-            padding: self.id(PADDING, None, vocab)?,
-            add_bos: self.bool(ADD_BOS)?.unwrap_or(add_bos),
-            add_eos: self.bool(ADD_EOS)?.unwrap_or(false),
-            // Byte-level BPE spells its spaces; a prefix means nothing there.
-            add_space_prefix: self.bool(ADD_SPACE_PREFIX)?.unwrap_or(true) && model == Model::Spm,
+            unknown: self.id(UNKNOWN, defaults.unknown, vocab)?,
+            separator: self.id(SEPARATOR, defaults.separator, vocab)?,
+            padding: self.id(PADDING, defaults.padding, vocab)?,
+            add_bos: defaults.adds_bos(self.bool(ADD_BOS)?),
+            add_eos: self.bool(ADD_EOS)?.unwrap_or(defaults.add_eos),
+            // The others spell their spaces; a prefix means nothing there.
+            add_space_prefix: self.bool(ADD_SPACE_PREFIX)?.unwrap_or(defaults.space_prefix)
+                && matches!(model, Model::Spm | Model::Unigram),
+            normalizer: Normalizer { lowercase, strip_accents: self.bool(STRIP_ACCENTS)?.unwrap_or(lowercase) },
             ends: self.id(EOM, None, vocab)?.into_iter().collect(),
             chat_template: self.str(CHAT_TEMPLATE)?.map(str::to_owned),
             texts,
         };
-        draft.finish()
+        let strips = marks::Source {
+            mask: matches!(model, Model::Bpe(pre, _) if pre.strips_before_mask()),
+            name: self.str(NAME)?.unwrap_or(""),
+            architecture: self.str(ARCHITECTURE)?.unwrap_or(""),
+        };
+        draft.finish(&strips)
+    }
+
+    /// SentencePiece's normalisation: the map, empty without one, and whether runs of spaces become one.
+    pub(in crate::tokenizer) fn normalization(&self) -> Result<(CharsMap, bool)> {
+        let is_byte = |kind| matches!(kind, ValueKind::U8 | ValueKind::I8);
+        let map = match self.array(CHARS_MAP, "an array of u8", is_byte)? {
+            Some(array) => {
+                #[expect(clippy::cast_sign_loss, clippy::cast_possible_truncation, reason = "i8 and u8 are bytes here")]
+                let bytes: Vec<u8> = array.iter().map(|v| v.as_i64().unwrap_or(0) as u8).collect();
+                let what = "the map's double array does not end before the map";
+                CharsMap::parse(&bytes).ok_or(TokenizerError::Element { key: CHARS_MAP, index: 0, what })?
+            }
+            None => CharsMap::default(),
+        };
+        Ok((map, self.bool(REMOVE_EXTRA_WHITESPACES)?.unwrap_or(false)))
     }
 
     fn scores(&self, vocab: usize) -> Result<Vec<f32>> {
-        const WHY: &str = "SPM merges by score";
+        const WHY: &str = "the model chooses tokens by score";
         let passes = |kind| matches!(kind, ValueKind::F32 | ValueKind::I32);
         let array = self.per_token(SCORES, "an array of f32", passes, vocab)?;
         let array = array.ok_or(TokenizerError::Missing { key: SCORES, why: WHY })?;
@@ -239,10 +298,12 @@ pub(in crate::tokenizer) struct Draft {
     pub(in crate::tokenizer) eos: Option<u32>,
     pub(in crate::tokenizer) eot: Option<u32>,
     pub(in crate::tokenizer) unknown: Option<u32>,
+    pub(in crate::tokenizer) separator: Option<u32>,
     pub(in crate::tokenizer) padding: Option<u32>,
     pub(in crate::tokenizer) add_bos: bool,
     pub(in crate::tokenizer) add_eos: bool,
     pub(in crate::tokenizer) add_space_prefix: bool,
+    pub(in crate::tokenizer) normalizer: Normalizer,
     /// Tokens known to end generation besides EOS, EOT and the well-known.
     pub(in crate::tokenizer) ends: Vec<u32>,
     pub(in crate::tokenizer) chat_template: Option<String>,
@@ -250,12 +311,16 @@ pub(in crate::tokenizer) struct Draft {
 
 impl Draft {
     /// Checks what the parts promise each other and finds the tokens that end generation.
-    pub(in crate::tokenizer) fn finish(mut self) -> Result<Vocabulary> {
+    pub(in crate::tokenizer) fn finish(mut self, strips: &marks::Source<'_>) -> Result<Vocabulary> {
         if self.add_bos && self.bos.is_none() {
             return Err(TokenizerError::NoToken { flag: ADD_BOS, id: BOS });
         }
         if self.add_eos && self.eos.is_none() {
             return Err(TokenizerError::NoToken { flag: ADD_EOS, id: EOS });
+        }
+        if self.model == Model::WordPiece && self.separator.is_none() {
+            const WHY: &str = "WordPiece puts it after a text";
+            return Err(TokenizerError::Missing { key: SEPARATOR, why: WHY });
         }
         for (index, ((_, text), kind)) in self.texts.iter().zip(&self.types).enumerate() {
             if *kind == TokenType::Byte && parse_byte(text).is_none() {
@@ -263,7 +328,14 @@ impl Draft {
                 return Err(TokenizerError::Element { key: TOKENS, index, what });
             }
         }
-        self.mark_ends();
+        let stated = self.ends.iter().copied().chain(self.eos).chain(self.eot).collect();
+        let ends = marks::mark_ends(&self.texts, &mut self.types, stated);
+        let strips = Strips::find(strips, &self.texts, &self.types);
+        let cleans_spaces = match self.model {
+            Model::Bpe(pre, _) => pre.cleans_spaces(),
+            Model::WordPiece => true,
+            _ => false,
+        };
         Ok(Vocabulary {
             model: self.model,
             texts: self.texts,
@@ -273,29 +345,17 @@ impl Draft {
             eos: self.eos,
             eot: self.eot,
             unknown: self.unknown,
+            separator: self.separator,
             padding: self.padding,
             add_bos: self.add_bos,
             add_eos: self.add_eos,
             add_space_prefix: self.add_space_prefix,
-            ends: self.ends,
+            cleans_spaces,
+            normalizer: self.normalizer,
+            strips,
+            ends,
             chat_template: self.chat_template,
         })
-    }
-
-    fn mark_ends(&mut self) {
-        let slot = |id: u32| usize::try_from(id).unwrap_or(usize::MAX);
-        for id in ENDS.iter().filter_map(|text| self.texts.find(text.as_bytes())) {
-            // Some converters mark them as text; then they would be spelled out and never matched in a prompt.
-            if let Some(kind) = self.types.get_mut(slot(id)) {
-                *kind = TokenType::Control;
-            }
-            self.ends.push(id);
-        }
-        let control = |id: &u32| self.types.get(slot(*id)) == Some(&TokenType::Control);
-        self.ends.extend(ENDS_IF_CONTROL.iter().filter_map(|text| self.texts.find(text.as_bytes())).filter(control));
-        self.ends.extend(self.eos.into_iter().chain(self.eot));
-        self.ends.sort_unstable();
-        self.ends.dedup();
     }
 
     /// The draft of a Q42T section: byte-level BPE with neither types nor scores. BOS and EOS become control tokens.
@@ -318,7 +378,7 @@ impl Draft {
             }
         }
         Ok(Self {
-            model: Model::Bpe(pre),
+            model: Model::Bpe(pre, Kind::Plain),
             texts,
             types,
             scores: Vec::new(),
@@ -326,10 +386,12 @@ impl Draft {
             eos,
             eot: None,
             unknown: None,
+            separator: None,
             padding: None,
             add_bos,
             add_eos: false,
             add_space_prefix: false,
+            normalizer: Normalizer { lowercase: false, strip_accents: false },
             ends: stops?,
             chat_template: None,
         })
