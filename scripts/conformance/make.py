@@ -23,19 +23,23 @@ from models import FAMILIES, all_models
 
 NOISE = 2e-5
 SPREAD = 0.5
-FIELDS = ("max_logit", "own_rms")
+MEASURED = ("own_rms", "caches")
 
 
-def logits(oracle, model, recipe, folder):
+def logits(oracle, model, recipe, folder, more=()):
     out = folder / "logits.f32"
     join = lambda numbers: ",".join(map(str, numbers))
     subprocess.run([oracle, model, "--tokens", join(recipe["prompt"]), "--at", join(recipe["at"]), "--out", out,
-                    "--ctx", str(recipe["context"])], check=True)
+                    "--ctx", str(recipe["context"]), *more], check=True)
     return np.fromfile(out, np.float32).reshape(len(recipe["at"]), recipe["vocabulary"]).astype("<f4")
 
 
 def is_plain(recipe):
     return all(row[1] == "F32" for row in recipe["tensors"])
+
+
+def rms(found, plain):
+    return float(f"{np.sqrt(((found.astype(float) - plain) ** 2).mean()):.3g}")
 
 
 def make(recipe, folder, oracle=None):
@@ -52,8 +56,9 @@ def make(recipe, folder, oracle=None):
         plain = logits(oracle, source, recipe, folder)
         assert np.isfinite(plain).all(), f"{recipe['name']}: not all logits are finite"
         own = plain if is_plain(recipe) else logits(oracle, model, recipe, folder)
-        recipe["max_logit"] = float(f"{np.abs(plain).max():.6g}")
-        recipe["own_rms"] = float(f"{np.sqrt(((own.astype(float) - plain) ** 2).mean()):.3g}")
+        recipe["own_rms"] = rms(own, plain)
+        for cache in recipe.get("caches", ()):
+            recipe["caches"][cache] = rms(logits(oracle, model, recipe, folder, recipes.CACHES[cache]), plain)
     model.unlink()
     return plain
 
@@ -73,16 +78,18 @@ def compare(recipe, plain, to):
         return [f"{path} is missing"]
     committed = json.loads(path.read_text())
     for field, value in recipe.items():
-        if field not in FIELDS and json.loads(json.dumps(value)) != committed.get(field):
+        if field not in MEASURED and json.loads(json.dumps(value)) != committed.get(field):
             wrong.append(f"{recipe['name']}: {field} differs")
     if plain is not None:
         golden = np.fromfile(path.with_suffix(".f32"), "<f4").reshape(plain.shape)
         off = np.abs(golden - plain).max() / np.abs(plain).max()
         if not off <= NOISE:
             wrong.append(f"{recipe['name']}: logits differ by {off:.1e} of the largest")
-        own, now = committed["own_rms"], recipe["own_rms"]
-        if not abs(own - now) <= SPREAD * max(own, now):
-            wrong.append(f"{recipe['name']}: llama.cpp's own distance was {own}, is {now}")
+        pairs = [("own", committed["own_rms"], recipe["own_rms"])]
+        pairs += [(cache, committed["caches"][cache], now) for cache, now in recipe.get("caches", {}).items()]
+        for what, then, now in pairs:
+            if not abs(then - now) <= SPREAD * max(then, now):
+                wrong.append(f"{recipe['name']}: llama.cpp's distance ({what}) was {then}, is {now}")
     return wrong
 
 
@@ -115,7 +122,7 @@ def main():
             else:
                 recipes.save(recipe, args.to / f"{recipe['name']}.json")
                 plain.tofile(args.to / f"{recipe['name']}.f32")
-                print(f"{recipe['name']:40} largest {recipe['max_logit']:8.3f}  own distance {recipe['own_rms']:.2e}")
+                print(f"{recipe['name']:40} largest {np.abs(plain).max():8.3f}  own distance {recipe['own_rms']:.2e}")
     listed = family_list(models)
     if args.check:
         names = {recipe["name"] for recipe in models} | {"families"}

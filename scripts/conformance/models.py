@@ -44,7 +44,7 @@ BASE = {"L": 3, "V": 293}
 def llama():
     base = {**BASE, "arch": "llama", "E": 192, "H": 6, "K": 2, "F": 224}
     wide = {**base, "E": 256, "L": 2, "H": 4, "K": 2, "F": 768}
-    yield named("llama", "grouped heads", **base)
+    yield named("llama", "grouped heads", **base, caches=True)
     yield named("llama", "one key head, untied", **{**base, "E": 160, "H": 4, "K": 1, "F": 352, "untied": True})
     yield named("llama", "heads wider than the model", **{**base, "E": 96, "H": 3, "K": 3, "D": 80, "L": 5})
     yield named("llama", "rope_freqs", **base, freqs=True, base=500000.0)
@@ -62,7 +62,7 @@ def llama():
     experts = {**base, "E": 160, "H": 5, "K": 1, "experts": 5,
                "keys": (("expert_count", "u32", 5), ("expert_used_count", "u32", 2))}
     yield named("mixtral", "two of five experts", **experts)
-    yield named("mixtral", "q5_0", **experts, types={"all": "Q5_0", "down": "Q8_0"})
+    yield named("mixtral", "q5_0", **experts, query_gain=1.0, types={"all": "Q5_0", "down": "Q8_0"})
 
 
 def scaling(kind, factor, original=None):
@@ -76,13 +76,13 @@ def scaling(kind, factor, original=None):
 def qwen():
     base = {**BASE, "V": 301, "base": 1e6}
     two = {**base, "arch": "qwen2", "E": 160, "H": 5, "K": 1, "F": 288, "qkv_bias": True}
-    yield named("qwen2", "biases", **two)
+    yield named("qwen2", "biases", **two, caches=True)
     yield named("qwen2", "untied, heads of 56", **{**two, "E": 224, "H": 4, "K": 2}, untied=True)
     yield named("qwen2", "yarn", **two, keys=(*scaling("yarn", 8.0, 32), ("rope.scaling.attn_factor", "f32", 1.25)))
     yield named("qwen2", "q4_1", **two, types={"all": "Q4_1"})
     yield named("qwen2", "iq4_xs", **{**two, "E": 256, "H": 8, "K": 2, "F": 256}, types={"all": "IQ4_XS", "embd": "Q5_K"})
     three = {**base, "arch": "qwen3", "E": 160, "H": 5, "K": 1, "F": 288, "D": 64, "head_norms": "head", "query_gain": 1.0}
-    yield named("qwen3", "head norms", **three)
+    yield named("qwen3", "head norms", **three, caches=True)
     yield named("qwen3", "q5_0", **{**three, "E": 96, "H": 3, "K": 3, "D": 128}, types={"all": "Q5_0", "embd": "Q8_0"})
     yield named("qwen3", "q1_0", **{**three, "E": 128, "H": 4, "F": 384}, types={"all": "Q1_0", "embd": "Q8_0"})
     large = {**three, "E": 256, "H": 4, "K": 1, "F": 256, "L": 2}
@@ -102,7 +102,7 @@ def qwen():
 
 def gemma():
     base = {**BASE, "arch": "gemma", "E": 96, "L": 2, "H": 2, "K": 1, "D": 256, "F": 416, "V": 299}
-    yield named("gemma", "heads of 256", **base)
+    yield named("gemma", "heads of 256", **base, caches=True)
     yield named("gemma", "q5_1", **{**base, "D": 96, "L": 3}, types={"all": "Q5_1"})
     caps = [("attn_logit_softcapping", "f32", 5.0), ("final_logit_softcapping", "f32", 12.0)]
     local = ("attention.sliding_window", "u32", 8)
@@ -112,7 +112,7 @@ def gemma():
     yield named("gemma2", "q3_k", **{**two, "E": 256, "D": 64, "F": 256}, keys=(*caps, local), types={"all": "Q3_K"})
     three = {**two, "arch": "gemma3", "L": 7, "head_norms": "head", "query_gain": 1.0, "base": 1e6}
     yield named("gemma3", "window 8", **three, keys=(local,))
-    yield named("gemma3", "linear scaling", **{**three, "K": 1, "D": 128}, keys=(local, *scaling("linear", 8.0)))
+    yield named("gemma3", "linear scaling", **{**three, "K": 1, "D": 128}, keys=(local, *scaling("linear", 8.0)), caches=True)
     yield named("gemma3", "final soft-cap", **{**three, "L": 6}, keys=(local, caps[1]))
     large = {**three, "E": 256, "D": 256, "H": 2, "K": 1, "F": 256, "embd_deviation": 0.0625, "L": 6}
     yield named("gemma3", "q2_k, q5_k", **large, keys=(local,), types={"all": "Q2_K", "v": "Q5_K", "down": "Q5_K", "embd": "Q6_K"})
@@ -120,7 +120,7 @@ def gemma():
 
 def phi3():
     base = {**BASE, "arch": "phi3", "E": 192, "H": 6, "K": 2, "F": 224, "V": 289, "qkv": "fused", "ffn": "fused", "untied": True}
-    yield named("phi3", "fused", **base)
+    yield named("phi3", "fused", **base, caches=True)
     # The short divisors up to the original context, the long ones for a session that has room for more.
     longrope = {**base, "R": 24, "factors": (2, 0)}
     factor = ("rope.scaling.attn_factor", "f32", 1.1875)
@@ -191,7 +191,7 @@ def cohere():
     yield named("command-r", "q8_0", **command, keys=(scale,), types={"all": "Q8_0"})
     two = {**base, "arch": "cohere2", "L": 5, "base": 50000.0}
     local = ("attention.sliding_window", "u32", 8)
-    yield named("cohere2", "window 8", **two, keys=(scale, local))
+    yield named("cohere2", "window 8", **two, keys=(scale, local), caches=True)
     yield named("cohere2", "q4_0", **{**two, "E": 160, "H": 5, "K": 1}, keys=(scale, local), types={"all": "Q4_0", "embd": "Q8_0"})
 
 

@@ -11,6 +11,8 @@ from gguf import GGMLQuantizationType as Type
 import fill
 
 SPACE = "\u2581"
+# Types of a rounded cache, and what the oracle needs for it: values of blocks want flash attention.
+CACHES = {"f16": ["--kv", "f16"], "q8_0": ["--kv", "q8_0", "--flash", "on"]}
 PLAIN_TOKENS = 3 + 256 + 1 + 26
 
 

@@ -39,6 +39,7 @@ DEFAULTS = {
     "context": 256,
     "train_context": 256,
     "prompt": 40,
+    "caches": False,  # whether it is run with rounded caches too; heads are then whole blocks of 32
     "at": (1, 7, 23, 40),
 }
 
@@ -145,6 +146,7 @@ def build(name, family, **given):
         "context": c["context"],
         "prompt": recipes.tokens(name, c["prompt"], V),
         "at": list(c["at"]),
+        **({"caches": dict.fromkeys(recipes.CACHES)} if c["caches"] else {}),
         "keys": keys,
         "tensors": tensors,
     }

@@ -10,7 +10,7 @@ mod fill;
 use crate::data::data;
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 /// A family of models, in the order of the README's table.
@@ -59,11 +59,12 @@ pub struct Recipe {
     pub tensors: Vec<TensorRow>,
     /// SHA-256 of the GGUF.
     pub sha256: String,
-    /// Largest absolute value of the golden.
-    pub max_logit: f64,
     /// Root mean square of how far llama.cpp's own logits of this file are from the golden, which is llama.cpp's result with
     /// all weights in f32.
     pub own_rms: f64,
+    /// The same with a rounded KV cache, by the name of its type; of few models.
+    #[serde(default)]
+    pub caches: BTreeMap<String, f64>,
 }
 
 /// Every family.

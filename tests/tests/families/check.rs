@@ -1,6 +1,7 @@
 //! One model, every way that it can be run.
 
 use super::tolerance;
+use p64_core::forward::kv::KvType;
 use p64_core::kernel::Activations;
 use p64_std::convert::{ConvertOptions, convert_gguf};
 use p64_std::export::export_gguf;
@@ -21,6 +22,7 @@ pub struct Line<'r> {
     exact: f64,
     production: f64,
     rms: f64,
+    caches: Vec<String>,
     /// What is wrong with it.
     pub problems: Vec<String>,
 }
@@ -31,15 +33,20 @@ impl fmt::Display for Line<'_> {
         let types = self.recipe.types();
         let at: Vec<String> = at.iter().map(ToString::to_string).collect();
         write!(f, "{family:10} {variant:30} {:22} {:12}", types.join(" "), at.join(" "))?;
-        let bar = tolerance::production(&types);
+        let bar = tolerance::production(self.recipe);
         write!(f, " {:.1e}  {:.1e}     {bar:.0e}   {:.1e}  {own_rms:.1e}", self.exact, self.production, self.rms)?;
-        write!(f, "  {}", if self.problems.is_empty() { "ok" } else { "FAILED" })
+        write!(f, "  {}", if self.problems.is_empty() { "ok" } else { "FAILED" })?;
+        if !self.caches.is_empty() {
+            write!(f, "  cache: {}", self.caches.join(", "))?;
+        }
+        Ok(())
     }
 }
 
 /// Runs it from the GGUF and from a P64, on both paths.
 pub fn model(recipe: &Recipe) -> Line<'_> {
-    let mut line = Line { recipe, exact: f64::NAN, production: f64::NAN, rms: f64::NAN, problems: Vec::new() };
+    let mut line =
+        Line { recipe, exact: f64::NAN, production: f64::NAN, rms: f64::NAN, caches: Vec::new(), problems: Vec::new() };
     if let Err(problem) = run(recipe, &mut line) {
         line.problems.push(problem);
     }
@@ -64,30 +71,43 @@ fn run(recipe: &Recipe, line: &mut Line<'_>) -> Result<(), String> {
     let [exact, production] = [Activations::F32, Activations::Quantized].map(|path| both(recipe, &gguf, &p64, path));
     let (exact, production) = (exact?, production?);
     line.exact = compare(recipe, &golden, &exact, tolerance::EXACT, "exact path", &mut line.problems);
-    let bar = tolerance::production(&recipe.types());
+    let bar = tolerance::production(recipe);
     line.production = compare(recipe, &golden, &production, bar, "production path", &mut line.problems);
     line.rms = rms(&golden, &production);
     let plain = recipe.types() == ["F32"];
     if !plain && !(line.rms <= recipe.own_rms) {
         line.problems.push(format!("rms {:.2e} against llama.cpp's own {:.2e}", line.rms, recipe.own_rms));
     }
+    for (name, own) in &recipe.caches {
+        let kv = KvType::from_name(name).ok_or_else(|| format!("no cache type {name}"))?;
+        let found = rms(&golden, &logits(recipe, &gguf, Activations::F32, kv)?);
+        line.caches.push(format!("{name} {found:.1e} ({own:.1e})"));
+        if !tolerance::CACHE.contains(&(found / own)) {
+            line.problems.push(format!("cache {name}: rms {found:.2e} against llama.cpp's own {own:.2e}"));
+        }
+    }
     Ok(())
 }
 
 /// Logits of the golden's positions, the same from GGUF and P64, and however the prompt is cut.
 fn both(recipe: &Recipe, gguf: &Path, p64: &Path, activations: Activations) -> Result<Vec<f32>, String> {
-    let from_gguf = logits(recipe, gguf, activations)?;
-    let from_p64 = logits(recipe, p64, activations)?;
+    let from_gguf = logits(recipe, gguf, activations, KvType::F32)?;
+    let from_p64 = logits(recipe, p64, activations, KvType::F32)?;
     if !same_bits(&from_gguf, &from_p64) {
         return Err(format!("{activations:?}: the P64 gives other logits than the GGUF"));
     }
     Ok(from_gguf)
 }
 
-fn logits(recipe: &Recipe, path: &Path, activations: Activations) -> Result<Vec<f32>, String> {
+fn logits(recipe: &Recipe, path: &Path, activations: Activations, kv: KvType) -> Result<Vec<f32>, String> {
     let model = LoadedModel::open(path, &MapOptions::default()).map_err(|error| error.to_string())?;
-    let options =
-        SessionOptions { context: Some(recipe.context), threads: 1, activations, ..SessionOptions::default() };
+    let options = SessionOptions {
+        context: Some(recipe.context),
+        threads: 1,
+        activations,
+        kv: kv.into(),
+        ..SessionOptions::default()
+    };
     let mut session = Session::new(&model, &options).map_err(|error| error.to_string())?;
     let all = session.logits_of_all(&recipe.prompt).map_err(|error| error.to_string())?;
 
@@ -107,12 +127,13 @@ fn same_bits(a: &[f32], b: &[f32]) -> bool {
 
 /// The largest difference relative to the golden's largest value; a problem for each position above the bar.
 fn compare(recipe: &Recipe, golden: &[f32], found: &[f32], bar: f64, what: &str, problems: &mut Vec<String>) -> f64 {
+    let scale = golden.iter().map(|logit| f64::from(logit.abs())).fold(0.0, f64::max);
     let rows = golden.chunks(recipe.vocabulary).zip(found.chunks(recipe.vocabulary));
     let mut worst = 0.0f64;
     for ((golden, found), at) in rows.zip(&recipe.at) {
         let differences = golden.iter().zip(found).map(|(a, b)| f64::from(*a) - f64::from(*b));
         let largest = differences.map(|d| if d.is_nan() { f64::INFINITY } else { d.abs() }).fold(0.0, f64::max);
-        let relative = largest / recipe.max_logit;
+        let relative = largest / scale;
         if relative > bar {
             problems.push(format!("{what}, after {at} tokens: {relative:.2e}, the bar is {bar:.0e}"));
         }
