@@ -21,7 +21,7 @@ FAMILIES = [
     ("phi3", "Phi 3, 3.5 and 4: fused projections, longrope", ["phi3"]),
     ("granite", "Granite 3: multipliers", ["granite"]),
     ("granitemoe", "Granite 3 MoE", ["granitemoe"]),
-    ("olmo2", "OLMo 2: norms after, none before", ["olmo2"]),
+    ("olmo2", "OLMo 2 and 3: norms after, none before", ["olmo2"]),
     ("stablelm", "StableLM 2", ["stablelm"]),
     ("gpt2", "GPT-2: learned positions", ["gpt2"]),
     ("bitnet", "BitNet b1.58: ternary weights, sub-norms", ["bitnet"]),
@@ -51,6 +51,8 @@ def llama():
     yield named("llama", "linear scaling", **base, keys=scaling("linear", 4.0))
     yield named("llama", "yarn", **base, keys=scaling("yarn", 4.0, 64))
     yield named("llama", "biases", **base, qkv_bias=True, out_bias=True, ffn_bias=True)
+    few = ("attention.head_count_kv", "rope.dimension_count", "rope.freq_base")
+    yield named("llama", "optional keys left out", **{**base, "K": 6}, without=few)
     yield named("llama", "f16", **base, types={"all": "F16"}, untied=True)
     yield named("llama", "bf16", **{**base, "D": 48}, types={"all": "BF16"})
     yield named("llama", "q4_0", **base, types={"all": "Q4_0", "embd": "Q8_0"})
@@ -114,6 +116,9 @@ def gemma():
     yield named("gemma3", "window 8", **three, keys=(local,))
     yield named("gemma3", "linear scaling", **{**three, "K": 1, "D": 128}, keys=(local, *scaling("linear", 8.0)), caches=True)
     yield named("gemma3", "final soft-cap", **{**three, "L": 6}, keys=(local, caps[1]))
+    own = ("rope.freq_base_swa", "f32", 700.0)
+    yield named("gemma3", "untied, own local base", **{**three, "L": 6}, keys=(local, own), untied=True)
+    yield named("gemma3", "no window", **{**three, "L": 3})
     large = {**three, "E": 256, "D": 256, "H": 2, "K": 1, "F": 256, "embd_deviation": 0.0625, "L": 6}
     yield named("gemma3", "q2_k, q5_k", **large, keys=(local,), types={"all": "Q2_K", "v": "Q5_K", "down": "Q5_K", "embd": "Q6_K"})
 
@@ -139,6 +144,7 @@ def granite():
             ("attention.scale", "f32", 0.25))
     yield named("granite", "multipliers", **base, keys=keys)
     yield named("granite", "biases", **base, keys=keys[:1], qkv_bias=True, out_bias=True, ffn_bias=True)
+    yield named("granite", "no rotary", **base, keys=(keys[0], ("rope.scaling.finetuned", "bool", False)))
     yield named("granite", "iq3_xxs", **{**base, "E": 256, "H": 8, "K": 2, "F": 256}, keys=keys, types={"all": "IQ3_XXS", "embd": "Q6_K"})
     experts = (("expert_count", "u32", 6), ("expert_used_count", "u32", 2))
     moe = {**base, "arch": "granitemoe", "F": 96, "experts": 6}
@@ -153,6 +159,9 @@ def olmo2():
     base = {**BASE, "arch": "olmo2", "E": 192, "H": 4, "K": 2, "F": 288, "V": 297, "pre_norms": False, "post_norms": True,
             "head_norms": "whole", "untied": True, "base": 500000.0, "embd_deviation": 0.5}
     yield named("olmo2", "norms after", **base)
+    # OLMo 3 has this architecture too: three of four layers local, scaled only in the fourth.
+    yield named("olmo2", "window 8, yarn", **{**base, "L": 4}, keys=(
+        ("attention.sliding_window", "u32", 8), *scaling("yarn", 4.0, 64)))
     large = {**base, "E": 256, "H": 4, "F": 256}
     yield named("olmo2", "iq2_xxs, iq2_xs", **large, types={"all": "IQ2_XXS", "k": "IQ2_XS", "down": "IQ2_XS", "embd": "Q6_K", "output": "Q6_K"})
 
