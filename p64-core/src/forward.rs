@@ -238,9 +238,6 @@ fn second_norm(at: &At<'_>, layer: &Layer<'_>, scratch: &mut Scratch<'_>, option
 fn inner(at: &At<'_>, network: &FeedForward<'_>, scratch: &mut Scratch<'_>, options: &mut Options<'_>) -> Result<()> {
     let At { config, n, .. } = *at;
     let (family, n_ff) = (config.family(), config.n_ff);
-    if let FeedForward::Experts(tensors) = network {
-        return experts::feed_forward(at, tensors, scratch, options);
-    }
     let branch = &scratch.branch[..n * config.n_embd];
     let inner = &mut scratch.gate[..n * n_ff];
     match network {
@@ -257,7 +254,7 @@ fn inner(at: &At<'_>, network: &FeedForward<'_>, scratch: &mut Scratch<'_>, opti
             at.show("ffn_up", "MUL_MAT", n_ff, inner, options);
             family.gate.apply_alone(inner);
         }
-        FeedForward::Experts(_) => {}
+        FeedForward::Experts(tensors) => return experts::feed_forward(at, tensors, scratch, options),
     }
     at.show(family.gate_node, "GLU", n_ff, inner, options);
     Ok(())

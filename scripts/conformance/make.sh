@@ -29,4 +29,5 @@ cmake --build "$out/oracle" >"$out/oracle.log" || { cat "$out/oracle.log" >&2; e
 check=(--check goldens)
 [ "${P64_BLESS:-0}" != 1 ] || check=()
 "$python" scripts/conformance/make.py --oracle "$out/oracle/oracle" "${check[@]}"
+"$python" scripts/conformance/kv.py --oracle "$out/oracle/oracle" "${check[@]}"
 "$python" scripts/conformance/sensitivity.py --oracle "$out/oracle/oracle"

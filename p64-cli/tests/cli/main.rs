@@ -4,6 +4,7 @@ mod errors;
 mod json;
 mod round_trip;
 mod text;
+mod unsupported;
 mod usage;
 
 use serde_json::Value;

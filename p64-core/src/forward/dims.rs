@@ -185,7 +185,7 @@ impl Config {
             logit_scale: logit_scale(&keys, family)?,
             final_softcap: softcap(&keys, family.final_softcap, Parameter::FinalSoftcap)?,
             global: Span { window: None, rope: rope.global(&keys, family).filter(|_| rotates_globally(family)) },
-            local: local_span(&keys, family, &rope)?,
+            local: local_span(&keys, family, n_layer, &rope)?,
         })
     }
 
@@ -235,7 +235,7 @@ const fn rotates_globally(family: &Family) -> bool {
 }
 
 /// The local layers' span, and of how many layers the last is global instead.
-fn local_span(keys: &Keys<'_>, family: &Family, rope: &Rope) -> Result<Option<(Span, usize)>> {
+fn local_span(keys: &Keys<'_>, family: &Family, n_layer: usize, rope: &Rope) -> Result<Option<(Span, usize)>> {
     let window = keys.length_or_zero(Parameter::SlidingWindow, most::CONTEXT)?;
     let Some(local) = family.local else {
         return match window {
@@ -251,7 +251,7 @@ fn local_span(keys: &Keys<'_>, family: &Family, rope: &Rope) -> Result<Option<(S
         (Window::All, Some(_)) => return Err(keys.unsupported(Parameter::SlidingWindow)),
         (_, window) => window,
     };
-    let period = keys.period(Parameter::SlidingWindowPattern, most::LAYERS)?;
+    let period = keys.period(Parameter::SlidingWindowPattern, n_layer, most::LAYERS)?;
     let period = period.or(usize::try_from(local.period).ok()).unwrap_or(1);
     Ok(Some((Span { window, rope: Some(rope.local(keys, local.rope)?) }, period)))
 }

@@ -1,6 +1,7 @@
 mod experts;
 mod kv_types;
 mod naive;
+mod structures;
 pub mod tiny;
 
 use super::*;

@@ -119,7 +119,7 @@ impl<'a> Keys<'a> {
     }
 
     /// Of how many layers the last is global: a number (0 for no layer), or for each layer whether it is local.
-    pub(super) fn period(&self, parameter: Parameter, most: usize) -> Result<Option<usize>> {
+    pub(super) fn period(&self, parameter: Parameter, n_layer: usize, most: usize) -> Result<Option<usize>> {
         let none = usize::MAX;
         let Some(layers) = self.get(parameter).and_then(|(_, value)| value.as_array()) else {
             return Ok(self.number(parameter, most)?.map(|period| if period == 0 { none } else { period }));
@@ -129,7 +129,10 @@ impl<'a> Keys<'a> {
             let pattern = (1..).map(|layer: usize| !layer.is_multiple_of(period));
             layers.iter().map(local).zip(pattern).all(|(local, pattern)| local == Some(pattern))
         };
-        (1..=most).chain([none]).find(|period| follows(*period)).map(Some).ok_or(self.unsupported(parameter))
+        if layers.iter().count() < n_layer {
+            return Err(self.unsupported(parameter));
+        }
+        [none].into_iter().chain(1..=n_layer).find(|p| follows(*p)).map(Some).ok_or(self.unsupported(parameter))
     }
 
     /// A number from 1 to `most` that the model cannot do without.

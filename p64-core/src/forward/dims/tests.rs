@@ -2,6 +2,7 @@ use super::*;
 use crate::error::{Code, Error, Place};
 use crate::forward::subject;
 use crate::forward::tests::tiny::{GEMMA3, LLAMA, Value, metadata, pairs};
+use crate::kernel::generic::rope::Yarn;
 use std::vec::Vec;
 
 /// The keys of a tiny model with some replaced or added (`Some`) or left out (`None`).
@@ -172,3 +173,124 @@ fn what_this_build_does_not_compute_is_refused() {
     let unscaled = llama(&[("rope.scaling.type", Some(Value::Str("none")))]).expect("it reads");
     assert_eq!(scale(unscaled.span(0)), 1.0);
 }
+
+/// A head of 64, trained on 4096 positions: the pairs that turn 32 times and once over them are 10.47 and 22.51.
+#[test]
+fn yarn_is_llama_cpps() {
+    let keys = [
+        ("embedding_length", Some(Value::U32(256))),
+        ("rope.dimension_count", Some(Value::U32(64))),
+        ("rope.freq_base", Some(Value::F32(10_000.0))),
+        ("rope.scaling.type", Some(Value::Str("yarn"))),
+        ("rope.scaling.factor", Some(Value::F32(4.0))),
+        ("rope.scaling.original_context_length", Some(Value::U32(4096))),
+    ];
+    let rotation = llama(&keys).expect("it reads").span(0).rope.expect("rotary");
+    assert_eq!((rotation.base, rotation.scale), (10_000.0, 0.25));
+    assert_eq!(rotation.yarn, Some(Yarn { low: 10.0, high: 23.0 }));
+    assert!((rotation.magnitude - 1.138_629_4).abs() < 1e-6, "{}", rotation.magnitude);
+    let factor = ("rope.scaling.attn_factor", Some(Value::F32(2.0)));
+    let rotation = llama(&[&keys[..], &[factor]].concat()).expect("it reads").span(0).rope.expect("rotary");
+    assert!((rotation.magnitude - 2.277_258_9).abs() < 1e-6, "{}", rotation.magnitude);
+    // A factor below 1 sharpens nothing; without the key the context is the original one: 64 positions, so that no pair
+    // turns 32 times over it, and the pair that turns once is 8.06.
+    let short = [&keys[..4], &[("rope.scaling.factor", Some(Value::F32(0.5)))]].concat();
+    let rotation = llama(&short).expect("it reads").span(0).rope.expect("rotary");
+    assert_eq!((rotation.scale, rotation.magnitude), (2.0, 1.0));
+    assert_eq!(rotation.yarn, Some(Yarn { low: 0.0, high: 9.0 }));
+}
+
+#[test]
+fn the_attention_factor_goes_with_every_scaling() {
+    let factor = ("rope.scaling.attn_factor", Some(Value::F32(1.25)));
+    let magnitude = |config: Config, layer| config.span(layer).rope.map(|rope| rope.magnitude);
+    assert_eq!(magnitude(llama(&[factor]).expect("it reads"), 0), Some(1.25));
+    let config = gemma3(&[factor]).expect("it reads");
+    assert_eq!((magnitude(config, 0), magnitude(config, 1)), (Some(1.25), Some(1.25)));
+    // OLMo 3's local layers are not touched by anything.
+    let window = ("attention.sliding_window", Some(Value::U32(3)));
+    let config = read("olmo2", LLAMA, &[factor, window]).expect("it reads");
+    assert_eq!((magnitude(config, 2), magnitude(config, 3)), (Some(1.0), Some(1.25)));
+    assert_eq!(config.span(2), Span { window: Some(3), rope: Some(turned(100.0)) });
+}
+
+#[test]
+fn long_divisors_are_for_some_families_and_types() {
+    let context = ("rope.scaling.original_context_length", Some(Value::U32(32)));
+    let long = ("rope.scaling.type", Some(Value::Str("longrope")));
+    assert_eq!(llama(&[context]).expect("it reads").short_context(), None);
+    assert_eq!(llama(&[context, long]).expect("it reads").short_context(), Some(32));
+    assert_eq!(read("phi3", LLAMA, &[context]).expect("it reads").short_context(), Some(32));
+    assert_eq!(read("phi3", LLAMA, &[]).expect("it reads").short_context(), Some(64));
+    assert_eq!(read("qwen2", LLAMA, &[context, long]).expect("it reads").short_context(), None);
+}
+
+#[test]
+fn layers_that_differ_are_those_of_the_family() {
+    let window = ("attention.sliding_window", Some(Value::U32(7)));
+    let spans = |config: Result<Config>| {
+        let config = config.expect("it reads");
+        [0, 1, 2, 3, 4].map(|layer| config.span(layer)).map(|span| (span.window, span.rope.is_some()))
+    };
+    let (all, none) = ((None, true), (None, false));
+    let local = (Some(7), true);
+    assert_eq!(spans(read("smollm3", LLAMA, &[])), [all, all, all, none, all]);
+    assert_eq!(spans(read("gemma2", LLAMA, &[window])), [local, all, local, all, local]);
+    assert_eq!(spans(read("gemma2", LLAMA, &[]))[..2], [(Some(4096), true), all]);
+    assert_eq!(spans(read("phi3", LLAMA, &[window])), [all; 5]);
+    assert_eq!(spans(read("olmo2", LLAMA, &[])), [all; 5]);
+    let keys =
+        [window, ("logit_scale", Some(Value::F32(0.5))), ("attention.layer_norm_epsilon", Some(Value::F32(1e-5)))];
+    assert_eq!(spans(read("cohere2", LLAMA, &keys)), [local, local, local, none, local]);
+    for (at, key) in ["attention.sliding_window", "logit_scale", "attention.layer_norm_epsilon"].iter().enumerate() {
+        let others: Vec<_> = keys.iter().enumerate().filter(|(other, _)| *other != at).map(|(_, key)| *key).collect();
+        let error = read("cohere2", LLAMA, &others).expect_err(key);
+        assert_eq!((error.code, subject(&error)), (Code::MissingKey, Some(*key)));
+    }
+    // A list that says the same for each layer; one that no period gives is refused.
+    let pattern = |list| ("attention.sliding_window_pattern", Some(Value::List(list)));
+    assert_eq!(spans(read("olmo2", LLAMA, &[window, pattern(&[1, 0])])), [local, all, local, all, local]);
+    assert_eq!(spans(read("olmo2", LLAMA, &[window, pattern(&[1, 1, 1])])), [local; 5]);
+    assert_eq!(spans(read("olmo2", LLAMA, &[window, pattern(&[0, 0])])), [all; 5]);
+    for list in [&[1, 0, 0, 1][..], &[1]] {
+        let error = read("olmo2", LLAMA, &[window, pattern(list)]).expect_err("irregular, or too short");
+        assert_eq!(subject(&error), Some("attention.sliding_window_pattern"));
+    }
+    let nothing = ("attention.sliding_window_pattern", Some(Value::U32(0)));
+    assert_eq!(spans(read("olmo2", LLAMA, &[window, nothing])), [local; 5]);
+    let off = ("rope.scaling.finetuned", Some(Value::Bool(false)));
+    assert_eq!(spans(read("granite", LLAMA, &[off, keys[1]])), [none; 5]);
+    assert_eq!(spans(read("llama", LLAMA, &[off])), [all; 5]);
+}
+
+#[test]
+fn factors_and_caps_are_those_of_the_family() {
+    let keys = [
+        ("logit_scale", Some(Value::F32(8.0))),
+        ("residual_scale", Some(Value::F32(0.25))),
+        ("embedding_scale", Some(Value::F32(12.0))),
+        ("attention.scale", Some(Value::F32(0.125))),
+    ];
+    let factors = |config: Config| {
+        (config.logit_scale(), config.residual_scale(), config.embedding_scale(), config.attention_scale())
+    };
+    assert_eq!(factors(read("granite", LLAMA, &keys).expect("it reads")), (0.125, 0.25, 12.0, 0.125));
+    assert_eq!(factors(read("granite", LLAMA, &keys[..1]).expect("it reads")), (0.125, 1.0, 1.0, 0.5));
+    let error = read("granite", LLAMA, &keys[1..]).expect_err("it is needed");
+    assert_eq!((error.code, subject(&error)), (Code::MissingKey, Some("logit_scale")));
+    let layer = ("attention.layer_norm_epsilon", Some(Value::F32(1e-5)));
+    assert_eq!(factors(read("command-r", LLAMA, &[keys[0], layer]).expect("it reads")).0, 8.0);
+    assert_eq!(factors(read("command-r", LLAMA, &[layer]).expect("it reads")).0, 1.0);
+
+    let cap = ("final_logit_softcapping", Some(Value::F32(20.0)));
+    let caps = |config: Config| (config.attention_softcap(), config.final_softcap());
+    assert_eq!(caps(read("gemma2", LLAMA, &[]).expect("it reads")), (Some(50.0), Some(30.0)));
+    assert_eq!(caps(read("gemma2", LLAMA, &[cap]).expect("it reads")), (Some(50.0), Some(20.0)));
+    assert_eq!(caps(read("gemma3", LLAMA, &[cap]).expect("it reads")), (None, Some(20.0)));
+    assert_eq!(caps(read("gemma3", LLAMA, &[]).expect("it reads")), (None, None));
+    let scale = |layers| read("gemma2", LLAMA, &[("block_count", Some(Value::U32(layers))), KEY_LENGTH]);
+    assert_eq!(scale(46).expect("it reads").attention_scale(), 0.5);
+    assert_eq!(scale(26).expect("it reads").attention_scale(), 0.25);
+}
+
+const KEY_LENGTH: (&str, Option<Value<'_>>) = ("attention.key_length", Some(Value::U32(16)));

@@ -94,6 +94,7 @@ pub const GEMMA3: &[(&str, Value<'_>)] = &[
 pub const N_VOCAB: usize = 11;
 
 /// Tensors of F32.
+#[derive(Clone)]
 pub struct Tiny {
     pub tensors: Vec<(String, Vec<u32>, Vec<f32>)>,
     bytes: Vec<Vec<u8>>,
@@ -154,6 +155,18 @@ impl Tiny {
             }
         }
         this
+    }
+
+    /// Only these tensors.
+    pub fn of(tensors: &[(&str, u32, usize)]) -> Self {
+        Self::new(tensors, &[], 0)
+    }
+
+    /// Makes a tensor's values twice as large.
+    pub fn double(&mut self, index: usize) {
+        let (name, _, values) = &self.tensors[index];
+        let (name, values) = (name.clone(), values.clone());
+        self.set(&name, |index| values[index] * 2.0);
     }
 
     /// Adds a tensor: norms and divisors around 1, others around 0.

@@ -3,11 +3,12 @@
 use super::naive::{self, assert_close};
 use super::seeds::Rng;
 use crate::error::Code;
-use crate::kernel::generic::activation::{gelu, gelu_f16, gelu_f16_gate, gelu_gate, silu, silu_gate};
+use crate::kernel::generic::activation::{gelu, gelu_f16, gelu_f16_gate, gelu_gate, silu, silu_gate, softcap};
 use crate::kernel::generic::attention::Attention;
 use crate::kernel::generic::cache::Rows;
+use crate::kernel::generic::layernorm::layernorm_in_place;
 use crate::kernel::generic::rmsnorm::{rmsnorm, rmsnorm_heads, rmsnorm_in_place};
-use crate::kernel::generic::rope::{Pairing, Rope};
+use crate::kernel::generic::rope::{Pairing, Rope, Yarn};
 use crate::kernel::generic::softmax::softmax;
 use std::vec::Vec;
 
@@ -41,6 +42,58 @@ fn each_head_is_normalised_by_itself() {
         rmsnorm_in_place(head, &weight, 1e-6);
     }
     assert_eq!(heads, x);
+}
+
+#[test]
+fn layernorm_is_the_definition() {
+    for len in [1, 3, 64, 577] {
+        let mut rng = Rng::new(len as u64);
+        // Far from zero, so that a mean of the squares would not do.
+        let x: Vec<f32> = rng.activations(len).iter().map(|x| x + 3.0).collect();
+        let weight = rng.activations(len);
+        let mean = x.iter().map(|x| f64::from(*x)).sum::<f64>() / len as f64;
+        let variance = x.iter().map(|x| (f64::from(*x) - mean).powi(2)).sum::<f64>() / len as f64;
+        let scale = 1.0 / (variance + f64::from(1e-5f32)).sqrt();
+        let normed = x.iter().map(|x| (f64::from(*x) - mean) * scale);
+        let exact: Vec<f64> = normed.zip(&weight).map(|(x, w)| x * f64::from(*w)).collect();
+        let mut out = x;
+        layernorm_in_place(&mut out, &weight, 1e-5);
+        assert_close(&out, &exact, 2e-6);
+    }
+}
+
+/// Pairs up to the low one turn as trained, those from the high one on at the scale, pair 16 at `6 / 13` of the way.
+#[test]
+fn yarn_slows_down_the_slow_pairs() {
+    let yarn = Some(Yarn { low: 10.0, high: 23.0 });
+    let pairing = Pairing::Adjacent;
+    let rope = Rope {
+        head_dim: 64,
+        rope_dim: 64,
+        pairing,
+        freq_base: 1e4,
+        freq_scale: 0.25,
+        freq_factors: None,
+        yarn,
+        magnitude: 1.5,
+    };
+    let mut x = [0.0f32; 64];
+    x.iter_mut().step_by(2).for_each(|x| *x = 1.0);
+    rope.apply(&mut x, 3);
+    for (pair, turned) in x.chunks_exact(2).enumerate() {
+        let way = ((pair as f64 - 10.0) / 13.0).clamp(0.0, 1.0);
+        let angle = 3.0 * 1e4f64.powf(-2.0 * pair as f64 / 64.0) * (1.0 - way * 0.75);
+        assert_close(turned, &[1.5 * angle.cos(), 1.5 * angle.sin()], 2e-6);
+    }
+}
+
+#[test]
+fn a_soft_cap_bends_towards_its_bound() {
+    let mut x = [-1e9f32, -3.0, 0.0, 0.01, 30.0, 1e9];
+    let exact = x.map(|x| 30.0 * (f64::from(x) / 30.0).tanh());
+    softcap(&mut x, 30.0);
+    assert_close(&x, &exact, 1e-6);
+    assert_eq!((x[0], x[2], x[5]), (-30.0, 0.0, 30.0));
 }
 
 fn naive_rope(rope: &Rope<'_>, x: &[f32], position: usize) -> Vec<f64> {
