@@ -78,3 +78,16 @@ fn a_prompt_that_does_not_fit_is_the_requests_fault() {
     let outcome = p64_on("run {} -f /no/such/prompt", &tiny());
     assert_eq!(outcome.code, 2, "{}", outcome.stderr);
 }
+
+#[test]
+fn a_rounded_cache_tells_a_story_too() {
+    let text = |kv: &str| {
+        let whole = p64_on(&format!("run --json {{}} -p Once -n 24 --temp 0 -t 1 --kv {kv}"), &tiny()).ok().object();
+        whole["text"].as_str().expect("text").to_owned()
+    };
+    let exact = text("f32");
+    for kv in ["f16", "q8_0", "q8_0,f16", "f32,q8_0"] {
+        // The first words are certain enough not to turn.
+        assert_eq!(text(kv).get(..16), exact.get(..16), "{kv}");
+    }
+}
