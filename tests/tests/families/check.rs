@@ -13,14 +13,19 @@ use std::fmt;
 use std::path::Path;
 
 /// Names of the columns of a [`Line`].
-pub const HEADING: &str = "family     variant                        types                  at           exact   production  \
-                           bar    rms      llama.cpp's";
+pub fn heading() -> String {
+    let [family, variant, types, at] = ["family", "variant", "types", "after tokens"];
+    let [exact, production, bar, rms, own] = ["exact", "production", "bar", "rms", "llama.cpp's"];
+    format!("{family:10} {variant:31} {types:22} {at:12} {exact:8} {production:10} {bar:6} {rms:8} {own:11}")
+}
 
 /// What became of a model.
 pub struct Line<'r> {
     recipe: &'r Recipe,
-    exact: f64,
-    production: f64,
+    /// Largest difference from the golden with exact activations, relative to the golden's largest value.
+    pub exact: f64,
+    /// The same on the production path.
+    pub production: f64,
     rms: f64,
     caches: Vec<String>,
     /// What is wrong with it.
@@ -32,10 +37,12 @@ impl fmt::Display for Line<'_> {
         let Recipe { family, variant, at, own_rms, .. } = self.recipe;
         let types = self.recipe.types();
         let at: Vec<String> = at.iter().map(ToString::to_string).collect();
-        write!(f, "{family:10} {variant:30} {:22} {:12}", types.join(" "), at.join(" "))?;
-        let bar = tolerance::production(self.recipe);
-        write!(f, " {:.1e}  {:.1e}     {bar:.0e}   {:.1e}  {own_rms:.1e}", self.exact, self.production, self.rms)?;
-        write!(f, "  {}", if self.problems.is_empty() { "ok" } else { "FAILED" })?;
+        let (types, at, bar) = (types.join(" "), at.join(" "), tolerance::production(self.recipe));
+        let number = |value: f64| format!("{value:.1e}");
+        let [exact, production, rms, own] = [self.exact, self.production, self.rms, *own_rms].map(number);
+        let verdict = if self.problems.is_empty() { "ok" } else { "FAILED" };
+        write!(f, "{family:10} {variant:31} {types:22} {at:12} {exact:8} {production:10} ")?;
+        write!(f, "{:6} {rms:8} {own:11} {verdict}", format!("{bar:.0e}"))?;
         if !self.caches.is_empty() {
             write!(f, "  cache: {}", self.caches.join(", "))?;
         }
