@@ -284,3 +284,15 @@ fn split<'w, const N: usize>(weight: &Weight<'w>, rows: [usize; N], cols: usize)
     }
     Ok(parts)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Firmware keeps a model's layers in static memory: growth is a decision. It is 336 bytes where a pointer is 4.
+    #[test]
+    fn a_layer_stays_small() {
+        assert!(size_of::<Layer<'_>>() <= 84 * size_of::<usize>(), "{}", size_of::<Layer<'_>>());
+        assert!(size_of::<ExpertTensors<'_>>() <= 3 * size_of::<Linear<'_>>());
+    }
+}
