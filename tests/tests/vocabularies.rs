@@ -6,7 +6,7 @@ mod vocabularies {
 }
 
 use p64_std::tokenizer::Tokenizer;
-use p64_tests::data::data;
+use p64_tests::data::{bless, data, workspace};
 use serde_json::Value;
 use vocabularies::golden::{self, fnv, hex, line, strings};
 use vocabularies::source::{Gguf, Vocabulary, vocabularies, vocabulary};
@@ -99,6 +99,13 @@ fn every_string_with_every_vocabulary() {
     }
     let (mut report, mut failed) = (Vec::new(), 0);
     println!("{:<18} {:<10} {:<16} {:>7}  result", "vocabulary", "model", "pre", "strings");
+    let mut table =
+        String::from("| vocabulary | model | pre | pairs | strings | result |\n|---|---|---|---:|---:|---|\n");
+    let with_pairs = vocabularies().into_iter().filter_map(|all| {
+        let (inp, out) = all.pairs?;
+        Some((all.name, pairs(&inp, &out).len().to_string()))
+    });
+    let with_pairs: std::collections::HashMap<String, String> = with_pairs.collect();
     for (name, mut gguf) in all {
         let (model, pre) = gguf.names();
         if (model.as_str(), pre.as_str()) == ("gpt2", "-") {
@@ -116,12 +123,28 @@ fn every_string_with_every_vocabulary() {
             }
         }
         println!("{name:<18} {model:<10} {pre:<16} {:>7}  {}", strings.len(), result(&wrong));
+        let pairs = with_pairs.get(&name).map_or("", String::as_str);
+        table += &format!("| {name} | `{model}` | {pre} | {pairs} | {} | {} |\n", strings.len(), result(&wrong));
         failed += wrong.len();
         if !wrong.is_empty() {
             report.push(format!("{name}\n{}", wrong.join("\n")));
         }
     }
     assert!(failed == 0, "{failed} differences\n{}", report.join("\n"));
+    check_document(&table);
+}
+
+/// The table of results in `docs/tokenizers.md` is this one (`P64_BLESS=1` writes it).
+fn check_document(table: &str) {
+    let path = workspace("docs/tokenizers.md");
+    let text = std::fs::read_to_string(&path).expect("in the repository");
+    let (before, rest) = text.split_once("<!-- vocabularies -->\n").expect("a place for the table");
+    let (block, after) = rest.split_once("<!-- end -->").expect("its end");
+    if bless() {
+        std::fs::write(path, format!("{before}<!-- vocabularies -->\n{table}<!-- end -->{after}")).expect("written");
+    } else {
+        assert!(block == table, "the table of docs/tokenizers.md is stale: run with P64_BLESS=1");
+    }
 }
 
 fn names() -> Value {

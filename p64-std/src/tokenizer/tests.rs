@@ -342,7 +342,8 @@ fn long_runs_take_linear_time() {
     ];
     for tokenizer in &others {
         for unit in UNITS {
-            assert!(!tokenizer.encode(unit.repeat((1 << 20) / unit.len()).as_bytes(), true, true).is_empty());
+            let text = unit.repeat((1 << 20) / unit.len());
+            assert!(tokenizer.encode(text.as_bytes(), true, true).len() <= text.len() + 2, "{unit:?}");
         }
     }
     assert!(begin.elapsed() < Duration::from_secs(240), "{:?}", begin.elapsed());

@@ -104,3 +104,31 @@ fn the_cores_names_have_the_same_steps() {
         }
     }
 }
+
+/// The table of `docs/tokenizers.md` is written from the table of names (`P64_BLESS=1`).
+#[test]
+fn the_document_lists_every_name() {
+    let mut table =
+        String::from("| `tokenizer.ggml.pre` | steps | whole words | BOS | clean-up |\n|---|---:|---|---|---|\n");
+    for row in names::ROWS {
+        let names: Vec<String> = row.names.iter().map(|name| format!("`{name}`")).collect();
+        let bos = match (row.always_adds_bos, row.adds_bos, row.has_default_bos) {
+            (true, ..) => "always",
+            (_, true, _) => "yes",
+            (_, _, true) => "no",
+            _ => "no, and no default id",
+        };
+        let yes = |flag| if flag { "yes" } else { "no" };
+        let (whole, clean) = (yes(row.ignores_merges), yes(row.cleans_spaces));
+        table += &format!("| {} | {} | {whole} | {bos} | {clean} |\n", names.join(", "), row.steps.len());
+    }
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/tokenizers.md");
+    let text = std::fs::read_to_string(path).unwrap();
+    let (before, rest) = text.split_once("<!-- pre-tokenizers -->\n").unwrap();
+    let (block, after) = rest.split_once("<!-- end -->").unwrap();
+    if std::env::var_os("P64_BLESS").is_some_and(|value| value == "1") {
+        std::fs::write(path, format!("{before}<!-- pre-tokenizers -->\n{table}<!-- end -->{after}")).unwrap();
+    } else {
+        assert!(block == table, "the table of docs/tokenizers.md is stale: run with P64_BLESS=1");
+    }
+}
