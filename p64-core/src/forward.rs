@@ -164,8 +164,9 @@ fn attention<S: AsRef<[f32]> + AsMut<[f32]>>(
     let branch = &mut scratch.branch[..n * n_embd];
     let query = &mut scratch.query[..n * query_len];
     let attended = &mut scratch.attended[..n * query_len];
-    let keys = &mut scratch.keys[..n * kv_len];
-    let values = &mut scratch.values[..n * kv_len];
+    // The feed-forward network's buffers are free until it is its turn.
+    let keys = &mut scratch.gate[..n * kv_len];
+    let values = &mut scratch.up[..n * kv_len];
 
     norm(config, layer.attn_norm.as_ref(), x, scratch.norm, branch)?;
     at.show("attn_norm", "MUL", n_embd, branch, options);

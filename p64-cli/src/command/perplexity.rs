@@ -55,6 +55,7 @@ pub fn run(args: &Args, ui: &Ui) -> Result<u8> {
         context: Some(args.context),
         threads: args.compute.threads,
         activations: args.compute.activations(),
+        kv: args.compute.kv,
         ..SessionOptions::default()
     };
     let mut session = Session::new(&model, &options)?;

@@ -28,11 +28,9 @@ pub struct Scratch<'s> {
     pub(super) x: &'s mut [f32],        // [positions, n_embd] the stream between layers
     pub(super) branch: &'s mut [f32],   // [positions, n_embd] what a block reads from the stream, then what it adds
     pub(super) query: &'s mut [f32],    // [positions, n_head * head_dim]
-    pub(super) keys: &'s mut [f32],     // [positions, n_head_kv * head_dim]
-    pub(super) values: &'s mut [f32],   // [positions, n_head_kv * head_dim]
     pub(super) attended: &'s mut [f32], // [positions, n_head * head_dim]
-    pub(super) gate: &'s mut [f32],     // [positions, inside_len] the inside of the feed-forward network
-    pub(super) up: &'s mut [f32],       // [positions, inside_len] empty where there is no gate
+    pub(super) gate: &'s mut [f32],     // [positions, inside_len] inside of the feed-forward network; keys before it
+    pub(super) up: &'s mut [f32],       // [positions, inside_len] its other half; values before it
     pub(super) norm: &'s mut [f32],     // weights of the norm at hand
     pub(super) freqs: &'s mut [f32],    // [rope_dims / 2] divisors of the rotary embedding's frequencies
     pub(super) experts: &'s mut [f32],  // the experts' own, see experts.rs
@@ -41,7 +39,7 @@ pub struct Scratch<'s> {
 }
 
 /// Lengths of the parts, in the order of [`Scratch`]'s fields, the products' own last.
-fn parts(config: &Config, positions: usize, context: usize) -> [usize; 13] {
+fn parts(config: &Config, positions: usize, context: usize) -> [usize; 11] {
     let rows = |len: usize| positions.saturating_mul(len);
     let inside = config.inside_len();
     let router = config.experts.map_or(0, |experts| experts.count);
@@ -58,11 +56,9 @@ fn parts(config: &Config, positions: usize, context: usize) -> [usize; 13] {
         rows(config.n_embd),
         rows(config.n_embd),
         rows(config.query_len()),
-        rows(config.kv_len()),
-        rows(config.kv_len()),
         rows(config.query_len()),
-        rows(inside),
-        rows(up),
+        rows(inside.max(config.kv_len())),
+        rows(up.max(config.kv_len())),
         config.n_embd.max(head_norm).max(sub_norm),
         config.rope_dims.div_ceil(2),
         experts::scratch_len(config, positions),
@@ -106,25 +102,9 @@ impl<'s> Scratch<'s> {
             rest = after;
             part
         });
-        let [x, branch, query, keys, values, attended, gate, up, norm, freqs, experts, tile, transposed] = parts;
+        let [x, branch, query, attended, gate, up, norm, freqs, experts, tile, transposed] = parts;
         let matmul = MatmulScratch { activations, transposed };
-        Ok(Self {
-            positions,
-            context,
-            x,
-            branch,
-            query,
-            keys,
-            values,
-            attended,
-            gate,
-            up,
-            norm,
-            freqs,
-            experts,
-            tile,
-            matmul,
-        })
+        Ok(Self { positions, context, x, branch, query, attended, gate, up, norm, freqs, experts, tile, matmul })
     }
 
     /// Most tokens that one call of [`forward`](super::forward) can take.
@@ -143,8 +123,6 @@ impl<'s> Scratch<'s> {
             self.x.len(),
             self.branch.len(),
             self.query.len(),
-            self.keys.len(),
-            self.values.len(),
             self.attended.len(),
             self.gate.len(),
             self.up.len(),
