@@ -5,4 +5,4 @@ cd "$(dirname "$0")/.."
 
 scripts/setup_build.sh
 scripts/conformance/make.sh
-cargo test -p p64-tests --test families -- --nocapture
+cargo test -p p64-tests --test families --test kv_types -- --nocapture

@@ -21,7 +21,7 @@ FAMILIES = [
     ("phi3", "Phi 3, 3.5 and 4: fused projections, longrope", ["phi3"]),
     ("granite", "Granite 3: multipliers", ["granite"]),
     ("granitemoe", "Granite 3 MoE", ["granitemoe"]),
-    ("olmo2", "OLMo 2: norms after, none before", ["olmo2"]),
+    ("olmo2", "OLMo 2 and 3: norms after, none before", ["olmo2"]),
     ("stablelm", "StableLM 2", ["stablelm"]),
     ("gpt2", "GPT-2: learned positions", ["gpt2"]),
     ("bitnet", "BitNet b1.58: ternary weights, sub-norms", ["bitnet"]),
@@ -50,7 +50,12 @@ def llama():
     yield named("llama", "rope_freqs", **base, freqs=True, base=500000.0)
     yield named("llama", "linear scaling", **base, keys=scaling("linear", 4.0))
     yield named("llama", "yarn", **base, keys=scaling("yarn", 4.0, 64))
+    yield named("llama", "longrope, long", **base, factors=(2, 0), keys=(
+        *scaling("longrope", 4.0, 64), ("rope.scaling.attn_factor", "f32", 1.25)))
+    yield named("llama", "old key of linear scaling", **base, keys=(("rope.scale_linear", "f32", 4.0),))
     yield named("llama", "biases", **base, qkv_bias=True, out_bias=True, ffn_bias=True)
+    few = ("attention.head_count_kv", "rope.dimension_count", "rope.freq_base")
+    yield named("llama", "optional keys left out", **{**base, "K": 6}, without=few)
     yield named("llama", "f16", **base, types={"all": "F16"}, untied=True)
     yield named("llama", "bf16", **{**base, "D": 48}, types={"all": "BF16"})
     yield named("llama", "q4_0", **base, types={"all": "Q4_0", "embd": "Q8_0"})
@@ -78,11 +83,13 @@ def qwen():
     two = {**base, "arch": "qwen2", "E": 160, "H": 5, "K": 1, "F": 288, "qkv_bias": True}
     yield named("qwen2", "biases", **two, caches=True)
     yield named("qwen2", "untied, heads of 56", **{**two, "E": 224, "H": 4, "K": 2}, untied=True)
+    yield named("qwen2", "fused", **two, qkv="fused")
     yield named("qwen2", "yarn", **two, keys=(*scaling("yarn", 8.0, 32), ("rope.scaling.attn_factor", "f32", 1.25)))
     yield named("qwen2", "q4_1", **two, types={"all": "Q4_1"})
     yield named("qwen2", "iq4_xs", **{**two, "E": 256, "H": 8, "K": 2, "F": 256}, types={"all": "IQ4_XS", "embd": "Q5_K"})
     three = {**base, "arch": "qwen3", "E": 160, "H": 5, "K": 1, "F": 288, "D": 64, "head_norms": "head", "query_gain": 1.0}
     yield named("qwen3", "head norms", **three, caches=True)
+    yield named("qwen3", "yarn by half", **three, keys=scaling("yarn", 0.5, 64))
     yield named("qwen3", "q5_0", **{**three, "E": 96, "H": 3, "K": 3, "D": 128}, types={"all": "Q5_0", "embd": "Q8_0"})
     yield named("qwen3", "q1_0", **{**three, "E": 128, "H": 4, "F": 384}, types={"all": "Q1_0", "embd": "Q8_0"})
     large = {**three, "E": 256, "H": 4, "K": 1, "F": 256, "L": 2}
@@ -108,12 +115,18 @@ def gemma():
     local = ("attention.sliding_window", "u32", 8)
     two = {**base, "arch": "gemma2", "post_norms": True, "L": 4, "H": 4, "K": 2, "D": 80, "F": 224}
     yield named("gemma2", "soft-caps, window 8", **two, keys=(*caps, local))
+    yield named("gemma2", "own local base, linear scaling", **two, keys=(
+        *caps, local, ("rope.freq_base_swa", "f32", 700.0), *scaling("linear", 2.0)))
     yield named("gemma2", "q8_0", **{**two, "D": 32}, keys=(*caps, local), types={"all": "Q8_0"})
     yield named("gemma2", "q3_k", **{**two, "E": 256, "D": 64, "F": 256}, keys=(*caps, local), types={"all": "Q3_K"})
     three = {**two, "arch": "gemma3", "L": 7, "head_norms": "head", "query_gain": 1.0, "base": 1e6}
     yield named("gemma3", "window 8", **three, keys=(local,))
     yield named("gemma3", "linear scaling", **{**three, "K": 1, "D": 128}, keys=(local, *scaling("linear", 8.0)), caches=True)
     yield named("gemma3", "final soft-cap", **{**three, "L": 6}, keys=(local, caps[1]))
+    own = ("rope.freq_base_swa", "f32", 700.0)
+    yield named("gemma3", "untied, own local base", **{**three, "L": 6}, keys=(local, own), untied=True)
+    yield named("gemma3", "no window", **{**three, "L": 3})
+    yield named("gemma3", "yarn", **{**three, "L": 6}, keys=(local, *scaling("yarn", 4.0, 64)))
     large = {**three, "E": 256, "D": 256, "H": 2, "K": 1, "F": 256, "embd_deviation": 0.0625, "L": 6}
     yield named("gemma3", "q2_k, q5_k", **large, keys=(local,), types={"all": "Q2_K", "v": "Q5_K", "down": "Q5_K", "embd": "Q6_K"})
 
@@ -121,6 +134,7 @@ def gemma():
 def phi3():
     base = {**BASE, "arch": "phi3", "E": 192, "H": 6, "K": 2, "F": 224, "V": 289, "qkv": "fused", "ffn": "fused", "untied": True}
     yield named("phi3", "fused", **base, caches=True)
+    yield named("phi3", "not fused, biases", **{**base, "qkv": "split"}, qkv_bias=True)
     # The short divisors up to the original context, the long ones for a session that has room for more.
     longrope = {**base, "R": 24, "factors": (2, 0)}
     factor = ("rope.scaling.attn_factor", "f32", 1.1875)
@@ -139,6 +153,7 @@ def granite():
             ("attention.scale", "f32", 0.25))
     yield named("granite", "multipliers", **base, keys=keys)
     yield named("granite", "biases", **base, keys=keys[:1], qkv_bias=True, out_bias=True, ffn_bias=True)
+    yield named("granite", "no rotary", **base, keys=(keys[0], ("rope.scaling.finetuned", "bool", False)))
     yield named("granite", "iq3_xxs", **{**base, "E": 256, "H": 8, "K": 2, "F": 256}, keys=keys, types={"all": "IQ3_XXS", "embd": "Q6_K"})
     experts = (("expert_count", "u32", 6), ("expert_used_count", "u32", 2))
     moe = {**base, "arch": "granitemoe", "F": 96, "experts": 6}
@@ -153,6 +168,11 @@ def olmo2():
     base = {**BASE, "arch": "olmo2", "E": 192, "H": 4, "K": 2, "F": 288, "V": 297, "pre_norms": False, "post_norms": True,
             "head_norms": "whole", "untied": True, "base": 500000.0, "embd_deviation": 0.5}
     yield named("olmo2", "norms after", **base)
+    # OLMo 3 has this architecture too: local layers, which are not scaled.
+    local = ("attention.sliding_window", "u32", 8)
+    yield named("olmo2", "window 8, yarn", **{**base, "L": 4}, keys=(local, *scaling("yarn", 4.0, 64)))
+    pattern = ("attention.sliding_window_pattern", "bools", [True, True, False, True, True])
+    yield named("olmo2", "pattern as a list", **{**base, "L": 5}, keys=(local, pattern, *scaling("linear", 4.0)))
     large = {**base, "E": 256, "H": 4, "F": 256}
     yield named("olmo2", "iq2_xxs, iq2_xs", **large, types={"all": "IQ2_XXS", "k": "IQ2_XS", "down": "IQ2_XS", "embd": "Q6_K", "output": "Q6_K"})
 
@@ -164,6 +184,7 @@ def layernorm():
     yield named("stablelm", "biases", **stable, qkv_bias=True)
     yield named("stablelm", "side by side, head norms", **{**stable, "K": 1}, ffn_norm=False, head_norms="each",
                 keys=(("use_parallel_residual", "bool", True),))
+    yield named("stablelm", "yarn, head norms", **{**stable, "K": 1, "R": 16}, head_norms="each", keys=scaling("yarn", 4.0, 64))
     yield named("stablelm", "nvfp4", **{**stable, "E": 192, "H": 6, "K": 2, "F": 320}, types={"all": "NVFP4", "embd": "Q8_0"})
     gpt = {**base, "arch": "gpt2", "E": 192, "H": 4, "K": 4, "F": 416, "qkv": "fused", "qkv_bias": True, "out_bias": True,
            "ffn": "plain", "ffn_bias": True, "positions": 256}
@@ -192,6 +213,7 @@ def cohere():
     two = {**base, "arch": "cohere2", "L": 5, "base": 50000.0}
     local = ("attention.sliding_window", "u32", 8)
     yield named("cohere2", "window 8", **two, keys=(scale, local), caches=True)
+    yield named("cohere2", "yarn", **two, keys=(scale, local, *scaling("yarn", 4.0, 64)))
     yield named("cohere2", "q4_0", **{**two, "E": 160, "H": 5, "K": 1}, keys=(scale, local), types={"all": "Q4_0", "embd": "Q8_0"})
 
 

@@ -37,6 +37,7 @@ UNREAD = {
     ("", "context_length"): "a limit, not a constant, where nothing is scaled by it",
     ("", "use_parallel_residual"): "a missing ffn_norm says it",
     ("phi3-window", "attention.sliding_window"): "ignored for this family",
+    ("granite-no-rotary", "rope.freq_base"): "nothing is turned",
     ("longrope-short", "rope_factors_long.weight"): "for longer sessions",
     ("longrope-long", "rope_factors_short.weight"): "for shorter sessions",
 }

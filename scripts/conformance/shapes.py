@@ -35,6 +35,7 @@ DEFAULTS = {
     "embd_deviation": None,
     "router_gain": 2.0,
     "keys": (),
+    "without": (),  # keys that have a default
     "types": {},
     "context": 256,
     "train_context": 256,
@@ -53,6 +54,8 @@ def build(name, family, **given):
     keys, tensors = [], []
 
     def key(suffix, kind, value):
+        if suffix in c["without"]:
+            return
         keys.append([f"{arch}.{suffix}", kind, value])
 
     def vector(tensor, length, rule="around", e=0):

@@ -103,6 +103,15 @@ impl Recipe {
         values.iter().map(|value| f32::from_le_bytes(*value)).collect()
     }
 
+    /// The largest absolute value of the reference logits.
+    ///
+    /// # Panics
+    /// As [`Recipe::golden`].
+    #[must_use]
+    pub fn max_logit(&self) -> f64 {
+        self.golden().into_iter().map(|logit| f64::from(logit.abs())).fold(0.0, f64::max)
+    }
+
     /// The element types of its matrices, the most frequent first.
     #[must_use]
     pub fn types(&self) -> Vec<&str> {

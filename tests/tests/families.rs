@@ -10,7 +10,7 @@ mod matrix;
 #[path = "families/tolerance.rs"]
 mod tolerance;
 
-use p64_tests::conformance::{Recipe, families};
+use p64_tests::conformance::{FamilyRow, Recipe, families};
 use std::collections::BTreeSet;
 
 fn chosen(variable: &str, name: &str) -> bool {
@@ -19,18 +19,26 @@ fn chosen(variable: &str, name: &str) -> bool {
 
 #[test]
 fn every_family_gives_llama_cpps_logits() {
-    println!("{}", check::HEADING);
+    println!("{}", check::heading());
     let mut failed = Vec::new();
     let mut count = 0;
-    for family in families().iter().filter(|family| chosen("P64_FAMILY", &family.family)) {
+    let mut summary = Vec::new();
+    for family in families().iter().filter(|row| chosen("P64_FAMILY", &row.family)) {
+        let (mut exact, mut production, before) = (0.0f64, 0.0f64, (count, failed.len()));
         for name in family.models.iter().filter(|name| chosen("P64_MODEL", name)) {
             let recipe = Recipe::load(name);
             let line = check::model(&recipe);
             println!("{line}");
             count += 1;
+            (exact, production) = (exact.max(line.exact), production.max(line.production));
             failed.extend(line.problems.into_iter().map(|problem| format!("{name}: {problem}")));
         }
+        let (models, verdict) = (count - before.0, if failed.len() == before.1 { "ok" } else { "FAILED" });
+        let FamilyRow { family, text, .. } = family;
+        summary.push(format!("{family:10} {text:55} {models:2} models, {exact:.1e} and {production:.1e}: {verdict}"));
     }
+    println!("\nfamily by family, with the largest difference on the exact and on the production path:");
+    println!("{}", summary.join("\n"));
     println!("{count} models, {} failures", failed.len());
     assert!(count > 0, "no model of that name");
     assert!(failed.is_empty(), "{} failures:\n  {}", failed.len(), failed.join("\n  "));

@@ -76,13 +76,13 @@ fn rounded_caches_give_what_llama_cpps_do() {
             for types in TYPES {
                 let (ours, last) = logits(&recipe, model, types);
                 let theirs = golden(name, types);
-                let (off, bar) = (largest(&ours, &theirs) / recipe.max_logit, bar(types));
+                let (off, bar) = (largest(&ours, &theirs) / recipe.max_logit(), bar(types));
                 let (own, their_own) = (rms(&ours, &plain), rms(&theirs, &plain));
                 let KvTypes { keys, values } = types;
                 println!("{name:24} {keys:5} {values:7} {off:.1e}           {bar:.0e}   {own:.1e}  {their_own:.1e}");
                 // Keys and values are rounded alike, queries by llama.cpp alone: about as near to the result without
                 // rounding as theirs, and not as near as if nothing were rounded.
-                let rounds = largest(&ours, &plain) / recipe.max_logit > 1e-5;
+                let rounds = largest(&ours, &plain) / recipe.max_logit() > 1e-5;
                 if !(off <= bar && own <= 1.25 * their_own && rounds) {
                     failed.push(format!("{name} {keys} {values}"));
                 }

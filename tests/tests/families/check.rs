@@ -13,14 +13,19 @@ use std::fmt;
 use std::path::Path;
 
 /// Names of the columns of a [`Line`].
-pub const HEADING: &str = "family     variant                        types                  at           exact   production  \
-                           bar    rms      llama.cpp's";
+pub fn heading() -> String {
+    let [family, variant, types, at] = ["family", "variant", "types", "after tokens"];
+    let [exact, production, bar, rms, own] = ["exact", "production", "bar", "rms", "llama.cpp's"];
+    format!("{family:10} {variant:31} {types:22} {at:12} {exact:8} {production:10} {bar:6} {rms:8} {own:11}")
+}
 
 /// What became of a model.
 pub struct Line<'r> {
     recipe: &'r Recipe,
-    exact: f64,
-    production: f64,
+    /// Largest difference from the golden with exact activations, relative to the golden's largest value.
+    pub exact: f64,
+    /// The same on the production path.
+    pub production: f64,
     rms: f64,
     caches: Vec<String>,
     /// What is wrong with it.
@@ -32,10 +37,12 @@ impl fmt::Display for Line<'_> {
         let Recipe { family, variant, at, own_rms, .. } = self.recipe;
         let types = self.recipe.types();
         let at: Vec<String> = at.iter().map(ToString::to_string).collect();
-        write!(f, "{family:10} {variant:30} {:22} {:12}", types.join(" "), at.join(" "))?;
-        let bar = tolerance::production(self.recipe);
-        write!(f, " {:.1e}  {:.1e}     {bar:.0e}   {:.1e}  {own_rms:.1e}", self.exact, self.production, self.rms)?;
-        write!(f, "  {}", if self.problems.is_empty() { "ok" } else { "FAILED" })?;
+        let (types, at, bar) = (types.join(" "), at.join(" "), tolerance::production(self.recipe));
+        let number = |value: f64| format!("{value:.1e}");
+        let [exact, production, rms, own] = [self.exact, self.production, self.rms, *own_rms].map(number);
+        let verdict = if self.problems.is_empty() { "ok" } else { "FAILED" };
+        write!(f, "{family:10} {variant:31} {types:22} {at:12} {exact:8} {production:10} ")?;
+        write!(f, "{:6} {rms:8} {own:11} {verdict}", format!("{bar:.0e}"))?;
         if !self.caches.is_empty() {
             write!(f, "  cache: {}", self.caches.join(", "))?;
         }
@@ -75,7 +82,7 @@ fn run(recipe: &Recipe, line: &mut Line<'_>) -> Result<(), String> {
     line.production = compare(recipe, &golden, &production, bar, "production path", &mut line.problems);
     line.rms = rms(&golden, &production);
     let plain = recipe.types() == ["F32"];
-    if !plain && !(line.rms <= recipe.own_rms) {
+    if !plain && (line.rms.is_nan() || line.rms > recipe.own_rms) {
         line.problems.push(format!("rms {:.2e} against llama.cpp's own {:.2e}", line.rms, recipe.own_rms));
     }
     for (name, own) in &recipe.caches {
@@ -127,7 +134,7 @@ fn same_bits(a: &[f32], b: &[f32]) -> bool {
 
 /// The largest difference relative to the golden's largest value; a problem for each position above the bar.
 fn compare(recipe: &Recipe, golden: &[f32], found: &[f32], bar: f64, what: &str, problems: &mut Vec<String>) -> f64 {
-    let scale = golden.iter().map(|logit| f64::from(logit.abs())).fold(0.0, f64::max);
+    let scale = recipe.max_logit();
     let rows = golden.chunks(recipe.vocabulary).zip(found.chunks(recipe.vocabulary));
     let mut worst = 0.0f64;
     for ((golden, found), at) in rows.zip(&recipe.at) {

@@ -101,15 +101,13 @@ impl Conversation<'_> {
     /// One message and its answer.
     fn turn(&mut self, text: &str) -> Result<()> {
         self.turns.push(Message::new("user", text));
-        let before = self.turns.len() - 1;
         let answered = self.answer();
         match &answered {
-            // Stopped before a word was said, or never begun: as if nothing had been asked.
-            Ok(generation) if generation.reason == StopReason::Cancelled && generation.text.is_empty() => {
-                self.turns.pop();
+            Ok(generation) if generation.reason != StopReason::Cancelled || !generation.text.is_empty() => {
+                self.turns.push(Message::new("assistant", &generation.text));
             }
-            Ok(generation) => self.turns.push(Message::new("assistant", &generation.text)),
-            Err(_) => self.turns.truncate(before.min(self.turns.len().saturating_sub(1))),
+            // Stopped before a word was said, or never begun: as if nothing had been asked.
+            _ => drop(self.turns.pop()),
         }
         let generation = answered?;
         if self.ui.json() {
@@ -144,24 +142,25 @@ impl Conversation<'_> {
         if ids.len() < context {
             return Ok(ids);
         }
+        let need = ids.len();
         let mut forgotten = 0;
-        while self.args.context_shift && ids.len() > context / 2 && self.turns.len() > 2 {
-            self.turns.drain(..2);
-            forgotten += 1;
-            ids = self.encode(&self.turns)?;
+        while self.args.context_shift && ids.len() > context / 2 && forgotten + 2 < self.turns.len() {
+            forgotten += 2;
+            ids = self.encode(self.turns.get(forgotten..).unwrap_or_default())?;
         }
         if ids.len() < context {
-            self.ui.note(format_args!("(the context was full: {} forgotten)", number::plural(forgotten, "turn")));
+            self.turns.drain(..forgotten);
+            let turns = number::plural(forgotten as u64 / 2, "turn");
+            self.ui.note(format_args!("(the context was full: {turns} forgotten)"));
             return Ok(ids);
         }
-        let need = ids.len();
         let remedy = if self.args.context_shift {
-            "say less, or"
+            ""
         } else {
-            "/reset begins anew, --context-shift forgets the oldest turns, or"
+            "/reset begins anew, --context-shift forgets the oldest turns, or "
         };
         let reason = format!(
-            "the conversation has {need} tokens, the context has room for {context}; {remedy} ask for a larger context (-c)"
+            "the conversation has {need} tokens, the context has room for {context}; {remedy}ask for a larger context (-c)"
         );
         Err(Failure::Usage(reason))
     }

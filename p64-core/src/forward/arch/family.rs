@@ -34,7 +34,7 @@ pub struct Family {
     pub gate: Gate,
     /// How experts are chosen and weighed, in families that may have them.
     pub experts: Option<Routing>,
-    /// Layers that differ from every so-manieth; `None` when all layers see all positions and turn their heads.
+    /// Layers that differ from the last of every period; `None` when all layers see all positions and turn their heads.
     pub local: Option<LocalLayers>,
     /// Whether a sliding window in the file is passed over. Without [`Family::local`] it is refused otherwise.
     pub ignores_window: bool,
@@ -200,7 +200,7 @@ pub enum SharedExperts {
     Gated,
 }
 
-/// Layers that differ from every so-manieth, which is "global".
+/// Layers that differ from the last of every period, which is "global".
 #[derive(Clone, Copy, PartialEq, Debug)]
 #[non_exhaustive]
 pub struct LocalLayers {

@@ -10,7 +10,8 @@ use crate::kernel::generic::rope::Yarn;
 /// Base of the rotary embedding where a file has none.
 const BASE: f32 = 10_000.0;
 
-/// Turns of a pair over the context that YaRN leaves alone from, and slows down to the full below.
+/// Turns of a pair over the original context: pairs with as many as the first are left alone, those with at most the second
+/// are slowed down to the full. Keys that say otherwise (`rope.scaling.yarn_*`) llama.cpp reads in other families alone.
 const YARN_TURNS: (f32, f32) = (32.0, 1.0);
 
 /// How the heads of a layer are turned.

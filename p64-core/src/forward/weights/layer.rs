@@ -209,40 +209,51 @@ impl<'w, S: WeightSource<'w>> Places<'_, S> {
 
     /// A projection from `cols` to `rows` values.
     fn linear(&mut self, names: &Names, bias: Presence, rows: usize, cols: usize) -> Result<Linear<'w>> {
-        let weight = self.role(names.weight, Presence::Always)?;
-        let weight = weight.ok_or(missing(u64::from(names.weight.id()), Some(self.layer)))?;
-        self.with_bias(matrix(&weight, rows, cols)?, names, bias)
+        let weight = self.weight(names, rows, cols)?;
+        self.with_bias(weight, names, bias, &mut None)
     }
 
-    fn with_bias(&mut self, weight: Matrix<'w>, names: &Names, bias: Presence) -> Result<Linear<'w>> {
+    fn weight(&mut self, names: &Names, rows: usize, cols: usize) -> Result<Matrix<'w>> {
+        let weight = self.role(names.weight, Presence::Always)?;
+        matrix(&weight.ok_or(missing(u64::from(names.weight.id()), Some(self.layer)))?, rows, cols)
+    }
+
+    /// The projection of a weight. Its bias is the front of `fused`, which then lacks it, or else a tensor of its own.
+    fn with_bias(
+        &mut self,
+        weight: Matrix<'w>,
+        names: &Names,
+        bias: Presence,
+        fused: &mut Option<Vector<'w>>,
+    ) -> Result<Linear<'w>> {
         let scale = if self.family.scales { Presence::Maybe } else { Presence::Never };
         let scale = self.vector(names.scale, 1, scale)?.and_then(|scale| scale.values().next());
-        let bias = self.vector(names.bias, weight.rows(), bias)?;
+        let bias = match fused {
+            Some(rest) => {
+                let (bias, after) = rest.split_at(weight.rows());
+                *rest = after;
+                Some(bias)
+            }
+            None => self.vector(names.bias, weight.rows(), bias)?,
+        };
         Ok(Linear { weight, bias, scale: scale.unwrap_or(1.0) })
     }
 
-    /// The projections to queries, keys and values, which a file may hold as the rows of one matrix.
+    /// The projections to queries, keys and values, which a file may hold as the rows of one matrix, and so their biases.
     fn query_key_value(&mut self, embd: usize, query: usize, kv: usize) -> Result<[Linear<'w>; 3]> {
-        let bias = self.family.biases.qkv;
-        let Some(fused) = self.named(Parameter::QueryKeyValue, Presence::Maybe)? else {
-            let query = self.linear(&QUERY, bias, query, embd)?;
-            return Ok([query, self.linear(&KEY, bias, kv, embd)?, self.linear(&VALUE, bias, kv, embd)?]);
+        let (bias, rows) = (self.family.biases.qkv, [query, kv, kv]);
+        let fused = self.named(Parameter::QueryKeyValue, Presence::Maybe)?;
+        let fused_bias = if fused.is_none() || bias == Presence::Never { Presence::Never } else { Presence::Maybe };
+        let [query, key, value] = match fused {
+            Some(fused) => split(&fused, rows, embd)?,
+            None => [self.weight(&QUERY, query, embd)?, self.weight(&KEY, kv, embd)?, self.weight(&VALUE, kv, embd)?],
         };
-        let rows = [query, kv, kv];
-        let len = query.saturating_add(kv).saturating_add(kv);
-        let weights = split(&fused, rows, embd)?;
-        let fused_bias = if bias == Presence::Never { Presence::Never } else { Presence::Maybe };
-        let Some(bias_weight) = self.named(Parameter::QueryKeyValueBias, fused_bias)? else {
-            let [query, key, value] = weights;
-            let query = self.with_bias(query, &QUERY, bias)?;
-            return Ok([query, self.with_bias(key, &KEY, bias)?, self.with_bias(value, &VALUE, bias)?]);
-        };
-        let mut rest = Vector::new(&bias_weight, len)?;
-        Ok(weights.map(|weight| {
-            let (bias, after) = rest.split_at(weight.rows());
-            rest = after;
-            Linear { weight, bias: Some(bias), scale: 1.0 }
-        }))
+        let rest = &mut self.vector(Parameter::QueryKeyValueBias, sum(&rows), fused_bias)?;
+        Ok([
+            self.with_bias(query, &QUERY, bias, rest)?,
+            self.with_bias(key, &KEY, bias, rest)?,
+            self.with_bias(value, &VALUE, bias, rest)?,
+        ])
     }
 
     fn feed_forward(&mut self, config: &Config) -> Result<FeedForward<'w>> {
@@ -271,9 +282,13 @@ impl<'w, S: WeightSource<'w>> Places<'_, S> {
     }
 }
 
+fn sum(rows: &[usize]) -> usize {
+    rows.iter().fold(0, |sum, rows| sum.saturating_add(*rows))
+}
+
 /// A tensor that holds the rows of several matrices one after the other.
 fn split<'w, const N: usize>(weight: &Weight<'w>, rows: [usize; N], cols: usize) -> Result<[Matrix<'w>; N]> {
-    let all = matrix(weight, rows.iter().fold(0, |sum: usize, rows| sum.saturating_add(*rows)), cols)?;
+    let all = matrix(weight, sum(&rows), cols)?;
     let mut first = 0usize;
     let mut parts = [all; N];
     for (part, rows) in parts.iter_mut().zip(rows) {
@@ -283,4 +298,16 @@ fn split<'w, const N: usize>(weight: &Weight<'w>, rows: [usize; N], cols: usize)
         first = first.saturating_add(rows);
     }
     Ok(parts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Firmware keeps a model's layers in static memory: growth is a decision. It is 336 bytes where a pointer is 4.
+    #[test]
+    fn a_layer_stays_small() {
+        assert!(size_of::<Layer<'_>>() <= 84 * size_of::<usize>(), "{}", size_of::<Layer<'_>>());
+        assert!(size_of::<ExpertTensors<'_>>() <= 3 * size_of::<Linear<'_>>());
+    }
 }
