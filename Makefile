@@ -5,7 +5,7 @@ SHELL := bash
 FUZZ_SECONDS ?= 600
 export DESTDIR PREFIX LIBDIR
 .DEFAULT_GOAL := help
-.PHONY: help demo test ci model bench fuzz lint fmt install install-cli clean
+.PHONY: help demo test ci conformance model bench fuzz lint fmt install install-cli clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -15,11 +15,14 @@ demo: ## convert the bundled small model, verify it, and let it write
 	cargo build --release -p p64-cli --bin p64
 	cargo run --quiet --release -p p64-cli --bin p64 -- demo
 
-test: ## every test: the workspace, C and C++, llama.cpp, bare metal, big-endian, the fuzz targets over their corpora
-	.ci/run setup header test c_abi llama_adapter firmware big_endian fuzz_smoke
+test: ## every test: the workspace, model families, C and C++, llama.cpp, bare metal, big-endian, the fuzz targets over their corpora
+	.ci/run setup header test conformance tokenizers c_abi llama_adapter firmware big_endian fuzz_smoke
 
 ci: ## everything a change must pass
 	.ci/run
+
+conformance: ## make the model families' recipes and llama.cpp's results for them anew; a difference is an error
+	scripts/conformance/make.sh
 
 model: ## fetch the two real models into models/ (350 MB)
 	scripts/setup_models.sh

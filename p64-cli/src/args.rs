@@ -1,6 +1,6 @@
 //! The grammar of the command line. The arguments of a command stand in its own file.
 
-use crate::command::{bench, completions, convert, demo, export, inspect, run, tokenize, verify};
+use crate::command::{bench, completions, convert, demo, export, inspect, perplexity, run, tokenize, verify};
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand};
 
@@ -51,6 +51,7 @@ pub enum Command {
     Tokenize(tokenize::Args),
     Run(run::Args),
     Bench(bench::Args),
+    Perplexity(perplexity::Args),
     Demo(demo::Args),
     Completions(completions::Args),
 }

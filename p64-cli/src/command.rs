@@ -6,6 +6,7 @@ pub mod convert;
 pub mod demo;
 pub mod export;
 pub mod inspect;
+pub mod perplexity;
 pub mod run;
 mod session;
 mod text;
@@ -26,6 +27,7 @@ pub fn run(command: Command, ui: &Ui) -> Result<u8> {
         Command::Tokenize(args) => tokenize::run(&args, ui),
         Command::Run(args) => run::run(&args, ui),
         Command::Bench(args) => bench::run(&args, ui),
+        Command::Perplexity(args) => perplexity::run(&args, ui),
         Command::Demo(args) => demo::run(&args, ui),
         Command::Completions(args) => completions::run(&args, ui),
     }

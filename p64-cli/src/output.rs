@@ -40,6 +40,11 @@ impl Ui {
         out.flush()
     }
 
+    /// Prints an object on a line of its own, where a command gives several.
+    pub fn object_line(&self, object: &impl Serialize) -> io::Result<()> {
+        self.line(serde_json::to_string(object)?)
+    }
+
     /// Prints text on stdout, as it is.
     pub fn text(&self, text: &str) -> io::Result<()> {
         let mut out = io::stdout().lock();

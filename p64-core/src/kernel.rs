@@ -3,7 +3,7 @@
 //! ```text
 //! Matrix   dtype x rows x cols, proven to fit its bytes      kernel/matrix.rs
 //! matmul   y[p][r] = sum over c of W[r][c] * x[p][c]         kernel/matmul.rs, with one of the tables below
-//! generic  rmsnorm, rope, softmax, silu, gelu, attention     kernel/generic/*.rs
+//! generic  rmsnorm, layernorm, rope, softmax, silu, gelu, attention   kernel/generic/*.rs
 //! ```
 //!
 //! Which code multiplies is a [`Kernels`] table: [`EXACT`] multiplies dequantised weights with `f32` activations,
@@ -12,6 +12,7 @@
 #![forbid(unsafe_code)]
 
 mod exact;
+pub mod experts;
 pub mod generic;
 pub mod matmul;
 pub mod matrix;

@@ -18,6 +18,22 @@ pub trait Packed<const BYTES: usize, const GROUPS: usize, const S: usize> {
     fn unpack(block: &[u8; BYTES]) -> [Group<S>; GROUPS];
 }
 
+/// `unpack` of a format behind a pointer, so that code over formats of one size is there once. Bytes that are too few for a
+/// block are a block of zeros.
+#[cfg(feature = "all-types")]
+pub(crate) fn unpack_from<F, const BYTES: usize, const GROUPS: usize, const S: usize>(
+    bytes: &[u8],
+) -> [Group<S>; GROUPS]
+where
+    F: Packed<BYTES, GROUPS, S>,
+{
+    bytes.first_chunk().map_or([Group::ZERO; GROUPS], F::unpack)
+}
+
+/// A pointer to [`unpack_from`] of a format.
+#[cfg(feature = "all-types")]
+pub(crate) type Unpack<const GROUPS: usize, const S: usize> = fn(&[u8]) -> [Group<S>; GROUPS];
+
 /// Defines what every block format has beside its `unpack`: sizes, `dequantize_block`, `dot_block` and [`Packed`].
 macro_rules! block_format {
     (elements: $elements:literal, bytes: $bytes:literal, scales per group: $scales:literal) => {
@@ -57,8 +73,22 @@ macro_rules! block_format {
 }
 
 pub mod activation;
+mod codebook;
 pub mod float;
 pub mod group;
+pub mod iq1_m;
+pub mod iq1_s;
+pub mod iq2_s;
+pub mod iq2_xs;
+pub mod iq2_xxs;
+pub mod iq3_s;
+pub mod iq3_xxs;
+pub mod iq4_nl;
+pub mod iq4_xs;
+pub mod mxfp4;
+pub mod nvfp4;
+pub mod q1_0;
+pub mod q2_0;
 pub mod q2_k;
 pub mod q3_k;
 pub mod q4_0;
@@ -72,6 +102,8 @@ pub mod q6_k;
 pub mod q8_0;
 pub mod scales;
 pub mod ternary;
+pub mod tq1_0;
+pub mod tq2_0;
 
 pub use activation::ActivationBlock;
 pub use group::Group;

@@ -60,6 +60,18 @@ pub enum p64_stop {
     P64_STOP_CANCELLED = 4,
 }
 
+/// How a session keeps the keys and values of what it has seen.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u32)]
+pub enum p64_kv_type {
+    /// As they were computed.
+    P64_KV_F32 = 0,
+    /// Rounded to f16: half the memory.
+    P64_KV_F16 = 1,
+    /// Rounded to 8-bit integers with a step for each 32, 34 bytes for them: for models whose heads are multiples of 32.
+    P64_KV_Q8_0 = 2,
+}
+
 /// What a long operation is doing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u32)]

@@ -11,6 +11,7 @@ mod files;
 pub mod gguf;
 pub mod map;
 pub mod model;
+pub mod perplexity;
 pub mod pool;
 pub mod sample;
 pub mod session;

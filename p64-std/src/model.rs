@@ -1,15 +1,17 @@
 //! A model ready to run: a `.p64` or a GGUF, mapped, bound, with its tokenizer.
 
+mod explain;
+
 use crate::error::{Error, Result};
 use crate::files;
 use crate::gguf::Gguf;
 use crate::map::{MapOptions, MappedContainer, MappedGguf};
 use crate::sniff::Kind;
 use crate::tokenizer::Tokenizer;
-use p64_core::forward::{Architecture, Config, Layer, Model, Weight, WeightSource, subject};
+use p64_core::forward::{Config, Layer, Model, Weight, WeightSource};
 use p64_core::layout::flags::Flags;
 use p64_core::metadata::Metadata;
-use p64_core::{Code, Container, DType, Place, Role};
+use p64_core::{Container, DType, Role};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
@@ -90,7 +92,11 @@ impl LoadedModel {
     /// the model; the tokenizer's errors.
     pub fn open(path: &Path, options: &MapOptions) -> Result<Self> {
         let (source, warnings) = match files::kind(path)? {
-            Kind::Gguf => (Source::Gguf(MappedGguf::open(path)?), Vec::new()),
+            Kind::Gguf => {
+                let mapped = MappedGguf::open(path)?;
+                explain::refuse_part(path, &mapped.gguf().metadata())?;
+                (Source::Gguf(mapped), Vec::new())
+            }
             Kind::P64 => {
                 let (mapped, warnings) = MappedContainer::open(path, options)?;
                 let container = mapped.container();
@@ -103,10 +109,11 @@ impl LoadedModel {
             }
             kind => return Err(Error::NotAModel { path: path.to_owned(), kind }),
         };
-        let tokenizer = Tokenizer::from_metadata(&source.metadata()?)
-            .map_err(|error| Error::refused(path, format!("tokenizer: {error}")))?;
         let types = count_types(&source);
+        // The family comes first: what its tokenizer lacks is of no use to know when the model cannot run anyway.
         let cell = Cell::try_new(source, bind)?;
+        let tokenizer = Tokenizer::from_metadata(&cell.borrow_owner().metadata()?)
+            .map_err(|error| Error::refused(path, format!("tokenizer: {error}")))?;
         let weight_bytes = cell.borrow_dependent().bytes_per_token();
         Ok(Self { cell, tokenizer, warnings, types, weight_bytes })
     }
@@ -238,7 +245,8 @@ fn count_types(source: &Source) -> BTreeMap<&'static str, (u64, u64)> {
 fn bind(source: &Source) -> Result<BoundModel<'_>> {
     let path = source.path();
     let metadata = source.metadata()?;
-    let explain = |error| explain(source, &metadata, error);
+    explain::refuse_empty(source, &metadata)?;
+    let explain = |error| explain::sentence(source, &metadata, error);
     let config = Config::read(&metadata).map_err(explain)?;
     match source {
         Source::P64(mapped) => {
@@ -255,62 +263,6 @@ fn bind_model<'w>(source: &impl WeightSource<'w>, config: Config) -> p64_core::R
     let layers = (0..config.n_layer()).map(|index| Layer::bind(source, &config, index));
     let layers = layers.collect::<p64_core::Result<Vec<_>>>()?;
     Model::new(source, config, layers)
-}
-
-/// Core's errors carry numbers where a person wants names.
-fn explain(source: &Source, metadata: &Metadata<'_>, error: p64_core::Error) -> Error {
-    let path = source.path();
-    let architecture = metadata.str("general.architecture").ok().flatten().unwrap_or("?");
-    let place = match error.place {
-        Place::Tensor(index) => {
-            tensor_name(source, index).map_or_else(|| error.place.to_string(), |name| format!("tensor {name}"))
-        }
-        Place::Key(index) => metadata
-            .iter()
-            .nth(usize::try_from(index).unwrap_or(usize::MAX))
-            .map_or_else(|| error.place.to_string(), |(key, _)| format!("key {key}")),
-        place => place.to_string(),
-    };
-    let reason = match (error.code, subject(&error)) {
-        (Code::UnsupportedArchitecture, _) => {
-            let known = Architecture::SUPPORTED.join(", ");
-            format!(
-                "this build does not run the architecture \"{architecture}\" (it runs: {known}); the file can still be converted, verified, inspected and exported"
-            )
-        }
-        (Code::MissingTensor, Some(name)) => {
-            format!("{place}: the tensor {name} is missing, and {architecture} needs it")
-        }
-        (Code::MissingKey, Some("general.architecture")) => {
-            "the metadata key general.architecture is missing".to_owned()
-        }
-        (Code::MissingKey, Some(name)) => format!("the metadata key {architecture}.{name} is missing"),
-        (Code::UnsupportedFeature, Some(name)) => {
-            format!("{place}: the model uses {name}, which this build does not run for {architecture}")
-        }
-        (Code::UnsupportedDType, _) => {
-            let name = u16::try_from(error.found).map_or("unknown", |id| DType::from_id(id).name());
-            format!("{place}: element type {name} is kept but this build cannot compute with it")
-        }
-        _ if matches!(error.place, Place::Tensor(_) | Place::Key(_)) => {
-            // Core's sentence, with the name instead of the number.
-            let sentence = error.to_string();
-            let (_, rest) = sentence.split_once(": ").unwrap_or(("", &sentence));
-            format!("{place}: {rest}")
-        }
-        _ => return Error::core(path, error),
-    };
-    Error::refused(path, reason)
-}
-
-fn tensor_name(source: &Source, index: u32) -> Option<String> {
-    match source {
-        Source::P64(mapped) => mapped.container().info(index).map(|info| info.name().to_owned()),
-        Source::Gguf(mapped) => {
-            let tensor = mapped.gguf().tensors().get(usize::try_from(index).ok()?)?;
-            Some(tensor.name.to_owned())
-        }
-    }
 }
 
 /// A mapped GGUF as the source of a model's tensors.

@@ -1,6 +1,6 @@
 //! Sampling: from a position's logits to a token.
 //!
-//! The order of the steps is llama.cpp's: repeat penalty, top-k, top-p, min-p, temperature, draw. With a seed the result
+//! The order of the steps is llama.cpp's: logit bias, repeat penalty, top-k, top-p, min-p, temperature, draw. With a seed the result
 //! is the same on every machine: the random numbers and the exponential are computed here, not by the platform.
 #![forbid(unsafe_code)]
 
@@ -18,6 +18,8 @@ use std::collections::VecDeque;
 #[derive(Clone, Debug)]
 pub struct Sampler {
     params: SamplerParams,
+    /// What is added to the logits of tokens.
+    bias: Vec<(u32, f32)>,
     rng: Rng,
     /// The last `repeat_last_n` tokens.
     recent: VecDeque<u32>,
@@ -32,7 +34,21 @@ impl Sampler {
     /// A parameter outside its range.
     pub fn new(params: SamplerParams) -> Result<Self, SamplerError> {
         params.check()?;
-        Ok(Self { params, rng: Rng::new(params.seed), recent: VecDeque::new(), candidates: Vec::new() })
+        let rng = Rng::new(params.seed);
+        Ok(Self { params, bias: Vec::new(), rng, recent: VecDeque::new(), candidates: Vec::new() })
+    }
+
+    /// The same sampler with these values added to the logits of their tokens before anything else happens: minus infinity
+    /// forbids a token. Ids without a logit are passed over; a token that is named twice gets both.
+    ///
+    /// # Errors
+    /// NaN.
+    pub fn with_logit_bias(mut self, bias: Vec<(u32, f32)>) -> Result<Self, SamplerError> {
+        if let Some((_, value)) = bias.iter().find(|(_, value)| value.is_nan()) {
+            return Err(SamplerError { name: "a logit bias", value: *value, range: "a number" });
+        }
+        self.bias = bias;
+        Ok(self)
     }
 
     /// The parameters.
@@ -63,12 +79,13 @@ impl Sampler {
     /// NaN counts as minus infinity. `None` without logits.
     pub fn sample(&mut self, logits: &[f32]) -> Option<u32> {
         let SamplerParams { temperature, top_k, top_p, min_p, repeat_penalty, .. } = self.params;
-        if temperature == 0.0 && (repeat_penalty == 1.0 || self.recent.is_empty()) {
+        if temperature == 0.0 && self.bias.is_empty() && (repeat_penalty == 1.0 || self.recent.is_empty()) {
             return argmax(logits);
         }
         let number = |logit: f32| if logit.is_nan() { f32::NEG_INFINITY } else { logit };
         self.candidates.clear();
         self.candidates.extend((0..).zip(logits).map(|(id, &logit)| Candidate { logit: number(logit), id }));
+        self.add_bias();
         self.penalize(repeat_penalty);
         let candidates = &mut self.candidates;
         if temperature == 0.0 {
@@ -85,6 +102,16 @@ impl Sampler {
             filter::min_p(candidates, min_p);
         }
         filter::draw(candidates, temperature, self.rng.unit())
+    }
+
+    fn add_bias(&mut self) {
+        for (id, value) in &self.bias {
+            if let Some(candidate) = self.candidates.get_mut(*id as usize) {
+                let logit = candidate.logit + value;
+                // Opposite infinities: what is impossible stays so.
+                candidate.logit = if logit.is_nan() { f32::NEG_INFINITY } else { logit };
+            }
+        }
     }
 
     /// Makes every token of the history less likely, once, however often it was seen.

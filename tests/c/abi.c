@@ -390,7 +390,7 @@ PLACE(p64_session_options, top_p, 36);
 PLACE(p64_session_options, min_p, 40);
 PLACE(p64_session_options, repeat_penalty, 44);
 PLACE(p64_session_options, repeat_last_n, 48);
-PLACE(p64_session_options, reserved, 52);
+PLACE(p64_session_options, kv_type, 52);
 PLACE(p64_session_options, seed, 56);
 SIZE(p64_generate_options, 32, 8);
 PLACE(p64_generate_options, struct_size, 0);

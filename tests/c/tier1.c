@@ -474,13 +474,30 @@ static void test_sampling(const p64_model *model) {
     REFUSED(min_p, -0.5f, P64_STATUS_BAD_ARGUMENT);
     REFUSED(repeat_penalty, -1.0f, P64_STATUS_BAD_ARGUMENT);
     REFUSED(activations, 2, P64_STATUS_BAD_ARGUMENT);
-    REFUSED(reserved, 1, P64_STATUS_BAD_ARGUMENT);
+    REFUSED(kv_type, 3, P64_STATUS_BAD_ARGUMENT);
     REFUSED(threads, 5000, P64_STATUS_BAD_ARGUMENT);
     REFUSED(context, SIZE_MAX / 64, P64_STATUS_BAD_ARGUMENT);
     REFUSED(struct_size, 8, P64_STATUS_BAD_STRUCT_SIZE);
     CHECK_STATUS(p64_session_new(NULL, NULL, &session, &error), P64_STATUS_NULL_POINTER);
     CHECK_STATUS(p64_session_new(model, NULL, NULL, &error), P64_STATUS_NULL_POINTER);
     CHECK_STATUS(p64_session_new(model, CROOKED(p64_session_options), &session, &error), P64_STATUS_MISALIGNED);
+}
+
+/* What a rounded cache gives begins as what an exact one does: the first words are certain enough. */
+static void test_rounded_caches(const p64_model *model) {
+    p64_error error;
+    p64_session_options o = session_options();
+    uint32_t drawn[3][4];
+    for (uint32_t kind = 0; kind < 3; kind++) {
+        p64_session *session = NULL;
+        o.kv_type = kind;
+        CHECK_OK(p64_session_new(model, &o, &session, &error));
+        CHECK_OK(p64_session_prompt(session, PROMPT_IDS, PROMPT_LEN, &error));
+        for (int i = 0; i < 4; i++) CHECK_OK(p64_session_next(session, &drawn[kind][i], &error));
+        p64_session_free(session);
+    }
+    CHECK(memcmp(drawn[P64_KV_F32], drawn[P64_KV_F16], sizeof drawn[0]) == 0);
+    CHECK(memcmp(drawn[P64_KV_F32], drawn[P64_KV_Q8_0], sizeof drawn[0]) == 0);
 }
 
 /* A session goes on after its model was given back. */
@@ -539,6 +556,7 @@ int main(int argc, char **argv) {
     test_tokens_one_by_one(model);
     test_generate(model);
     test_sampling(model);
+    test_rounded_caches(model);
     test_threads(model);
     p64_model_free(model);
     test_order_of_freeing();

@@ -70,6 +70,13 @@ impl GgufBuilder {
         self
     }
 
+    /// An f32 key.
+    #[must_use]
+    pub fn f32(mut self, key: &str, value: f32) -> Self {
+        self.key(key, 6).extend_from_slice(&value.to_le_bytes());
+        self
+    }
+
     /// A string key.
     #[must_use]
     pub fn str(mut self, key: &str, value: &str) -> Self {

@@ -6,6 +6,7 @@
 pub mod agree;
 pub mod assemble;
 pub mod broken;
+pub mod conformance;
 pub mod data;
 pub mod gguf;
 pub mod mutate;

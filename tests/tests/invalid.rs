@@ -100,7 +100,7 @@ fn by_call(code: Code) -> Option<Error> {
             container.tensor(&foreign).err()
         }
         Code::LengthMismatch => kernel::Matrix::new(DType::F32, 2, 2, &[0; 15]).err(),
-        Code::UnsupportedDType => kernel::Matrix::new(DType::IQ1_S, 1, 256, &[0; 50]).err(),
+        Code::UnsupportedDType => kernel::Matrix::new(DType::Q8_K, 1, 256, &[0; 292]).err(),
         Code::MetadataWrongType => metadata.u32("general.architecture").err(),
         _ => None,
     }

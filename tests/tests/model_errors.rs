@@ -57,13 +57,16 @@ fn models_that_cannot_run() {
     let mut bare = Area::default();
     bare.str("general.architecture", "llama");
     assert_eq!(with_metadata(&bare).code, Code::MissingKey);
-    assert_eq!(with_metadata(toy::metadata().u32("llama.expert_count", 8)).code, Code::UnsupportedFeature);
+    assert_eq!(
+        with_metadata(toy::metadata().f32("llama.final_logit_softcapping", 30.0)).code,
+        Code::UnsupportedFeature
+    );
 
     let missing = with(|a| drop(a.tensors.remove(3)));
     assert_eq!((missing.code, missing.place), (Code::MissingTensor, Place::Layer(0)));
     let bias = with(|a| {
         let mut bias = a.tensors[0].clone();
-        bias.name = b"blk.0.attn_q.bias".to_vec();
+        bias.name = b"blk.0.attn_norm.bias".to_vec();
         (bias.role, bias.layer) = (0xfffe, 2);
         let at = a.tensors.len() - 1;
         a.tensors.insert(at, bias);

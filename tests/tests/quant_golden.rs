@@ -37,7 +37,7 @@ fn assert_same_bits(dtype: DType, ours: &[f32], golden: &[f32]) {
 #[test]
 fn every_supported_type_decodes_to_the_golden_bits() {
     let supported: Vec<_> = DType::ALL.iter().copied().filter(|dtype| is_supported(*dtype)).collect();
-    assert_eq!(supported.len(), 15);
+    assert_eq!(supported.len(), 30);
     for dtype in supported {
         let (blocks, values) = golden_pair(dtype);
         assert!(values.len() > 500, "{dtype}: a golden file that proves little");
@@ -57,10 +57,46 @@ fn the_goldens_reach_the_edges() {
             "{dtype}"
         );
     }
+    for dtype in [DType::IQ2_XXS, DType::IQ2_S, DType::IQ3_S, DType::IQ1_S, DType::IQ1_M, DType::IQ4_XS, DType::TQ1_0] {
+        let (_, values) = golden_pair(dtype);
+        assert!(values.iter().any(|v| v.is_nan()) && values.iter().any(|v| v.is_infinite()), "{dtype}");
+        assert!(values.iter().any(|v| *v != 0.0 && v.abs() < 1e-5), "{dtype}");
+    }
+    let (_, values) = golden_pair(DType::MXFP4);
+    assert!(values.iter().any(|v| v.is_subnormal()) && values.iter().any(|v| v.is_infinite()));
     let scale = |block: &[u8; 210]| block[192..208].contains(&0x80);
     assert!(golden_pair(DType::Q6_K).0.as_chunks::<210>().0.iter().any(scale), "no Q6_K scale of -128");
     let lowest = |block: &[u8; 34]| block[2..].contains(&0x80);
     assert!(golden_pair(DType::Q8_0).0.as_chunks::<34>().0.iter().any(lowest), "no Q8_0 quant of -128");
+}
+
+/// An entry of a codebook that no golden takes could be wrong.
+#[test]
+fn the_goldens_take_every_codebook_entry() {
+    // Type, entries of the codebook and of a block, first bit and width of each part of entry k's index.
+    type Parts = fn(usize) -> [(usize, usize); 2];
+    let formats: [(DType, usize, usize, Parts); 7] = [
+        (DType::IQ2_XXS, 256, 32, |k| [(16 + 64 * (k / 4) + 8 * (k % 4), 8), (0, 0)]),
+        (DType::IQ2_XS, 512, 32, |k| [(16 + 16 * k, 9), (0, 0)]),
+        (DType::IQ2_S, 1024, 32, |k| [(16 + 8 * k, 8), (8 * 66 + 2 * k, 2)]),
+        (DType::IQ3_XXS, 256, 64, |k| [(16 + 8 * k, 8), (0, 0)]),
+        (DType::IQ3_S, 512, 64, |k| [(16 + 8 * k, 8), (8 * 66 + k, 1)]),
+        (DType::IQ1_S, 2048, 32, |k| [(16 + 8 * k, 8), (8 * 34 + 16 * (k / 4) + 3 * (k % 4), 3)]),
+        (DType::IQ1_M, 2048, 32, |k| [(8 * k, 8), (8 * 32 + 4 * k, 3)]),
+    ];
+    for (dtype, entries, per_block, parts) in formats {
+        let (blocks, _) = golden_pair(dtype);
+        let mut met = vec![false; entries];
+        for block in blocks.chunks_exact(dtype.block().expect("a block type").bytes as usize) {
+            let bit = |at: usize| usize::from(block[at / 8] >> (at % 8) & 1);
+            for k in 0..per_block {
+                let [(low, width), (high, more)] = parts(k);
+                let positions = (low..low + width).chain(high..high + more);
+                met[positions.enumerate().map(|(i, at)| bit(at) << i).sum::<usize>()] = true;
+            }
+        }
+        assert_eq!(met.iter().filter(|met| **met).count(), entries, "{dtype}");
+    }
 }
 
 #[test]

@@ -6,6 +6,8 @@ use p64_std::sample::{Sampler, SamplerParams, argmax};
 use p64_std::session::{GenerateOptions, Session, SessionOptions, StopReason};
 use p64_tests::toy;
 use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 const PROMPT: [u32; 5] = [0, 1, 2, 3, 7];
 
@@ -144,4 +146,164 @@ fn a_complete_model_needs_its_tokenizer_section() {
     let error = LoadedModel::open(&path, &MapOptions::default()).expect_err("no tokenizer");
     assert!(error.to_string().contains("tokenizer section"), "{error}");
     assert_eq!(error.exit_code(), 1);
+}
+
+/// The bits of the logits after `tokens` in a session that has seen nothing else.
+fn alone(model: &LoadedModel, tokens: &[u32]) -> Vec<u32> {
+    bits(session(model, 32).prefill(tokens).expect("fits"))
+}
+
+fn bits(logits: &[f32]) -> Vec<u32> {
+    logits.iter().map(|logit| logit.to_bits()).collect()
+}
+
+#[test]
+fn what_was_seen_is_not_computed_again_and_changes_nothing() {
+    with_model(|model| {
+        let seen = [0, 1, 2, 3, 7, 4, 5];
+        let wanted: [(&[u32], usize); 7] = [
+            (&[0, 1, 2, 3, 7, 4, 5, 2, 2], 7), // goes on
+            (&[0, 1, 2, 3, 7, 4, 5], 6),       // the same: the last token's logits are computed anew
+            (&[0, 1, 2, 3], 3),                // a part of it
+            (&[0, 1, 2, 5, 7, 4, 5, 1], 3),    // differs in the middle
+            (&[1, 1, 2], 0),                   // differs from the first on
+            (&[0], 0),
+            (&[], 0),
+        ];
+        for (tokens, kept) in wanted {
+            let mut session = session(model, 32);
+            session.prefill(&seen).expect("fits");
+            assert_eq!(session.reuse(tokens), kept, "{tokens:?}");
+            assert_eq!(session.history(), &tokens[..kept]);
+            if tokens.is_empty() {
+                assert!(session.prefill_reusing(tokens).is_err());
+                continue;
+            }
+            assert_eq!(bits(session.prefill_reusing(tokens).expect("fits")), alone(model, tokens), "{tokens:?}");
+            assert_eq!(session.history(), tokens);
+        }
+    });
+}
+
+#[test]
+fn a_shift_leaves_what_a_new_session_would_hold() {
+    with_model(|model| {
+        let tokens = [0, 1, 2, 3, 7, 4, 5, 2];
+        // Of the eight, `keep` stay, then the older half of the rest goes.
+        let cases: [(usize, usize, &[u32]); 4] =
+            [(0, 4, &[7, 4, 5, 2]), (1, 3, &[0, 7, 4, 5, 2]), (2, 3, &[0, 1, 4, 5, 2]), (6, 1, &[0, 1, 2, 3, 7, 4, 2])];
+        for (keep, dropped, left) in cases {
+            let mut session = session(model, 8);
+            session.prefill(&tokens).expect("fits");
+            assert_eq!(session.shift(keep).expect("computes"), dropped, "keep {keep}");
+            assert_eq!(session.history(), left, "keep {keep}");
+            assert_eq!(session.logits().map(bits), Some(alone(model, left)), "keep {keep}");
+        }
+        for keep in [7, 8, 9, usize::MAX] {
+            let mut session = session(model, 8);
+            session.prefill(&tokens).expect("fits");
+            assert_eq!(session.shift(keep).expect("computes"), 0);
+            assert_eq!(session.history(), tokens);
+        }
+    });
+}
+
+/// By hand: whenever eight tokens are there, a session that holds the ones that a shift leaves gives the next.
+#[test]
+fn a_generation_goes_on_past_the_context() {
+    with_model(|model| {
+        let (keep, count) = (2, 40);
+        let mut held = PROMPT.to_vec();
+        let (mut ids, mut shifts) = (Vec::new(), 0);
+        loop {
+            let mut session = session(model, 8);
+            ids.push(argmax(session.prefill(&held).expect("fits")).expect("logits"));
+            if ids.len() == count {
+                break;
+            }
+            if held.len() == 8 {
+                held.drain(keep..keep + (8 - keep) / 2);
+                shifts += 1;
+            }
+            held.extend(ids.last());
+        }
+        let options = GenerateOptions { shift: Some(keep), ..endless(count) };
+        let mut long = session(model, 8);
+        let done = long.generate(&PROMPT, &options, &mut greedy(), &mut |_| ControlFlow::Continue(())).expect("runs");
+        assert_eq!((done.ids, done.reason, done.stats.shifts), (ids, StopReason::Length, shifts));
+        assert!(shifts > 10);
+        // Where everything is to be kept the context ends it, as without a shift.
+        let options = GenerateOptions { shift: Some(8), ..endless(count) };
+        let mut full = session(model, 8);
+        let done = full.generate(&PROMPT, &options, &mut greedy(), &mut |_| ControlFlow::Continue(())).expect("runs");
+        assert_eq!((done.ids.len(), done.reason, done.stats.shifts), (4, StopReason::ContextFull, 0));
+    });
+}
+
+/// Four sessions at once over one mapped model, each with a text of its own, write what they write alone.
+#[test]
+fn sequences_over_one_model_do_not_disturb_each_other() {
+    let path = p64_tests::data::data("tiny/tiny-stories-q8_0.gguf");
+    let model = Arc::new(LoadedModel::open(&path, &MapOptions::default()).expect("opens"));
+    let write = |model: Arc<LoadedModel>, prompt: &str, seed: u64, threads: usize| {
+        let ids = model.tokenizer().encode(prompt.as_bytes(), true, false);
+        let options = SessionOptions { context: Some(128), threads, ..SessionOptions::default() };
+        let mut session = Session::new(model, &options).expect("fits");
+        let mut sampler = Sampler::new(SamplerParams { seed, ..SamplerParams::default() }).expect("in range");
+        let done = session.generate(&ids, &endless(80), &mut sampler, &mut |_| ControlFlow::Continue(()));
+        done.expect("runs").text
+    };
+    let prompts = ["Once upon a time", "A small dog named", "One sunny morning", "There once was"];
+    let expected: Vec<String> =
+        (0..).zip(prompts).map(|(seed, prompt)| write(Arc::clone(&model), prompt, seed, 1)).collect();
+    let threads: Vec<_> = (0..)
+        .zip(prompts)
+        .map(|(seed, prompt)| {
+            let model = Arc::clone(&model);
+            std::thread::spawn(move || write(model, prompt, seed, 1 + seed as usize % 2))
+        })
+        .collect();
+    let found: Vec<String> = threads.into_iter().map(|thread| thread.join().expect("no panic")).collect();
+    assert_eq!(found, expected);
+    assert!(expected.iter().all(|text| text.len() > 100), "{expected:?}");
+}
+
+#[test]
+fn an_interrupt_ends_the_prompt_and_the_text() {
+    with_model(|model| {
+        let flag = Arc::new(AtomicBool::new(true));
+        let mut session = session(model, 64);
+        session.set_interrupt(Arc::clone(&flag));
+        let done = session.generate(&PROMPT, &endless(20), &mut greedy(), &mut |_| ControlFlow::Continue(()));
+        let done = done.expect("runs");
+        assert_eq!((done.ids.len(), done.reason, done.stats.prompt_tokens), (0, StopReason::Cancelled, 0));
+        assert!(session.history().is_empty());
+
+        flag.store(false, Ordering::Relaxed);
+        let mut pieces = 0;
+        let done = session.generate(&PROMPT, &endless(20), &mut greedy(), &mut |_| {
+            pieces += 1;
+            flag.store(pieces == 3, Ordering::Relaxed);
+            ControlFlow::Continue(())
+        });
+        let done = done.expect("runs");
+        assert_eq!((pieces, done.reason), (3, StopReason::Cancelled));
+        // As at every other end, the last token has not been passed.
+        assert_eq!(session.history(), [&PROMPT[..], &done.ids[..done.ids.len() - 1]].concat());
+    });
+}
+
+#[test]
+fn a_forbidden_token_is_not_generated() {
+    with_model(|model| {
+        let run = |bias: Vec<(u32, f32)>| {
+            let mut sampler = greedy().with_logit_bias(bias).expect("numbers");
+            let mut session = session(model, 64);
+            session.generate(&PROMPT, &endless(12), &mut sampler, &mut |_| ControlFlow::Continue(())).expect("runs").ids
+        };
+        let free = run(Vec::new());
+        let without = run(vec![(free[0], f32::NEG_INFINITY)]);
+        assert!(!without.contains(&free[0]), "{without:?}");
+        assert_eq!(run(vec![(5, f32::INFINITY)]), [5; 12]);
+    });
 }

@@ -71,6 +71,7 @@ pub fn run(args: &Args, ui: &Ui) -> Result<u8> {
         context: Some(args.prompt.max(args.tokens)),
         threads: args.compute.threads,
         activations: args.compute.activations(),
+        kv: args.compute.kv,
         batch: args.prompt.max(1),
     };
     let mut session = Session::new(&model, &options)?;

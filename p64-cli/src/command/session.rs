@@ -2,6 +2,7 @@
 
 use crate::failure::Result;
 use crate::output::{Ui, number};
+use p64_core::forward::{KvType, KvTypes};
 use p64_core::kernel::Activations;
 use p64_std::map::MapOptions;
 use p64_std::model::LoadedModel;
@@ -17,6 +18,21 @@ pub struct ComputeArgs {
     /// Activations: f32 is exact; auto rounds them where the weights are integers
     #[arg(long, value_enum, default_value = "auto")]
     activations: Precision,
+    /// Types of the cached keys and values: f32, f16 or q8_0, or two with a comma between them
+    #[arg(long, value_name = "TYPE", default_value = "f32", value_parser = kv_types)]
+    pub kv: KvTypes,
+}
+
+/// `f16` for both, `q8_0,f16` for keys and values.
+fn kv_types(text: &str) -> std::result::Result<KvTypes, String> {
+    let kind = |name: &str| {
+        let known = KvType::ALL.iter().map(|kind| kind.name()).collect::<Vec<_>>().join(", ");
+        KvType::from_name(name).ok_or_else(|| format!("\"{name}\" is no type of a cache; there are {known}"))
+    };
+    match text.split_once(',') {
+        Some((keys, values)) => Ok(KvTypes { keys: kind(keys)?, values: kind(values)? }),
+        None => kind(text).map(KvTypes::from),
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]

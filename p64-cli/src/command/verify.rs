@@ -179,8 +179,12 @@ fn check(args: &Args, path: &Path, ui: &Ui) -> Result<Checked> {
     };
     match input.read_tokenizer()? {
         Ok(_) => {}
-        // The file is sound; that this build cannot run it is another matter.
-        Err(error @ (TokenizerError::UnknownModel { .. } | TokenizerError::UnknownPre { .. })) => {
+        // The file is sound; that this build cannot run it, or that a key is not there, is another matter.
+        Err(
+            error @ (TokenizerError::UnknownModel { .. }
+            | TokenizerError::UnknownPre { .. }
+            | TokenizerError::Missing { .. }),
+        ) => {
             checked.warnings.push(error.to_string());
         }
         Err(error) => {

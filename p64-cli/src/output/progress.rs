@@ -9,18 +9,25 @@ use std::time::{Duration, Instant};
 const BAR_AFTER: Duration = Duration::from_millis(300);
 const LINE_EVERY: Duration = Duration::from_secs(10);
 
-/// How far something that counts in bytes has come.
+/// How far something has come.
 pub struct Progress<'u> {
     ui: &'u Ui,
     label: &'static str,
+    /// An amount of what it counts, with its unit.
+    amount: fn(u64) -> String,
     began: Instant,
     bar: Option<ProgressBar>,
     last_line: Cell<Instant>,
 }
 
 impl<'u> Progress<'u> {
-    /// Work that `label` names, as a verb ("converting").
+    /// Work that `label` names, as a verb ("converting"), and that counts in bytes.
     pub fn new(ui: &'u Ui, label: &'static str) -> Self {
+        Self::of(ui, label, number::bytes)
+    }
+
+    /// Work that counts in something else.
+    pub fn of(ui: &'u Ui, label: &'static str, amount: fn(u64) -> String) -> Self {
         let bar = (!ui.quiet() && io::stderr().is_terminal()).then(|| {
             let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
             let template = "{prefix} [{bar:24}] {percent:>3} % of {msg}, {elapsed}";
@@ -29,21 +36,21 @@ impl<'u> Progress<'u> {
             bar
         });
         let now = Instant::now();
-        Self { ui, label, began: now, bar, last_line: Cell::new(now) }
+        Self { ui, label, amount, began: now, bar, last_line: Cell::new(now) }
     }
 
-    /// `done` of `total` bytes are through.
+    /// `done` of `total` are through.
     pub fn set(&self, done: u64, total: u64) {
         if let Some(bar) = &self.bar {
             if bar.is_hidden() && self.began.elapsed() >= BAR_AFTER {
-                bar.set_message(number::bytes(total));
+                bar.set_message((self.amount)(total));
                 bar.set_draw_target(ProgressDrawTarget::stderr());
             }
             bar.set_length(total);
             bar.set_position(done);
         } else if self.last_line.get().elapsed() >= LINE_EVERY {
             self.last_line.set(Instant::now());
-            self.ui.note(format_args!("{}: {} of {}", self.label, number::share(done, total), number::bytes(total)));
+            self.ui.note(format_args!("{}: {} of {}", self.label, number::share(done, total), (self.amount)(total)));
         }
     }
 }

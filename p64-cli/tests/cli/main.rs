@@ -1,9 +1,12 @@
 //! The `p64` command as its users see it: exit codes, what stands on which stream, JSON, files.
 
+mod chat;
 mod errors;
 mod json;
+mod perplexity;
 mod round_trip;
 mod text;
+mod unsupported;
 mod usage;
 
 use serde_json::Value;

@@ -52,6 +52,42 @@ fn a_stop_text_ends_the_run_and_is_not_printed() {
 }
 
 #[test]
+fn the_context_ends_the_text_or_is_shifted() {
+    let run = |options: &str| {
+        let line = format!("run --json {{}} -p Once -n 100 -c 40 --temp 0 -t 1 --ignore-eos{options}");
+        p64_on(&line, &tiny()).ok().object()
+    };
+    let ended = run("");
+    assert_eq!((ended["reason"].as_str(), ended["stats"]["context_shifts"].as_u64()), (Some("context"), Some(0)));
+    for options in [" --context-shift", " --context-shift --keep 10"] {
+        let shifted = run(options);
+        assert_eq!((shifted["reason"].as_str(), shifted["ids"].as_array().map(Vec::len)), (Some("length"), Some(100)));
+        assert!(shifted["stats"]["context_shifts"].as_u64() > Some(1), "{shifted}");
+    }
+    assert_eq!(run(" --context-shift --keep 1000")["reason"], "context", "nothing may be forgotten");
+    assert_eq!(p64_on("run {} -p Once --keep 3", &tiny()).code, 2, "--keep needs --context-shift");
+}
+
+#[test]
+fn a_bias_changes_what_is_chosen() {
+    let first = |bias: &str| {
+        let line = format!("run --json {{}} -p Once -n 1 --temp 0 -t 1{bias}");
+        p64_on(&line, &tiny()).ok().object()["ids"][0].as_u64().expect("a token")
+    };
+    let free = first("");
+    assert_ne!(first(&format!(" --logit-bias {free}-inf")), free);
+    assert_eq!(first(" --logit-bias 17+1e9"), 17);
+    assert_eq!(
+        first(&format!(" --logit-bias {free}-inf --logit-bias 17+1e9 --logit-bias 17-2e9 --logit-bias 18+1e8")),
+        18
+    );
+    for wrong in ["17", "17+x", "x+1", "1024+1"] {
+        let outcome = p64_on(&format!("run {{}} -p Once --logit-bias {wrong}"), &tiny());
+        assert_eq!(outcome.code, 2, "{wrong}: {}", outcome.stderr);
+    }
+}
+
+#[test]
 fn the_same_seed_gives_the_same_text() {
     let text = |seed: u32| {
         let line = format!("run -q {{}} -p Once -n 24 --temp 1 -t 1 --seed {seed}");
@@ -77,4 +113,17 @@ fn a_prompt_that_does_not_fit_is_the_requests_fault() {
     assert!(outcome.stderr.contains("ask for a larger context (-c)"), "{}", outcome.stderr);
     let outcome = p64_on("run {} -f /no/such/prompt", &tiny());
     assert_eq!(outcome.code, 2, "{}", outcome.stderr);
+}
+
+#[test]
+fn a_rounded_cache_tells_a_story_too() {
+    let text = |kv: &str| {
+        let whole = p64_on(&format!("run --json {{}} -p Once -n 24 --temp 0 -t 1 --kv {kv}"), &tiny()).ok().object();
+        whole["text"].as_str().expect("text").to_owned()
+    };
+    let exact = text("f32");
+    for kv in ["f16", "q8_0", "q8_0,f16", "f32,q8_0"] {
+        // The first words are certain enough not to turn.
+        assert_eq!(text(kv).get(..16), exact.get(..16), "{kv}");
+    }
 }

@@ -3,8 +3,8 @@
 use crate::{Converted, p64, tiny};
 use std::process::{Command, Stdio};
 
-const COMMANDS: [&str; 9] =
-    ["convert", "verify", "inspect", "export", "tokenize", "run", "bench", "demo", "completions"];
+const COMMANDS: [&str; 10] =
+    ["convert", "verify", "inspect", "export", "tokenize", "run", "bench", "perplexity", "demo", "completions"];
 
 #[test]
 fn every_command_has_help_with_examples() {
@@ -20,7 +20,7 @@ fn every_command_has_help_with_examples() {
 
 #[test]
 fn requests_that_make_no_sense_are_2() {
-    let requests: [&[&str]; 9] = [
+    let requests: [&[&str]; 10] = [
         &[],
         &["frobnicate"],
         &["verify"],
@@ -28,6 +28,7 @@ fn requests_that_make_no_sense_are_2() {
         &["convert", "only-one"],
         &["run", "m.p64"],
         &["run", "m.p64", "-p", "x", "--temp", "-1"],
+        &["run", "m.p64", "-p", "x", "--kv", "q9"],
         &["bench", "m.p64", "-r", "0"],
         &["export", "m.p64", "m.bin"],
     ];

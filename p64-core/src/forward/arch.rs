@@ -1,155 +1,96 @@
 //! Model families: what differs between them, as data.
 //!
 //! The forward pass never asks which family it runs; it asks a [`Family`] for a pairing, a scale, a norm that is there or
-//! not. A family is added by describing it here.
+//! not. A family is added by describing it in one of the files below and giving it a name here.
 #![forbid(unsafe_code)]
+
+mod cohere;
+mod family;
+mod gemma;
+mod layernorm;
+mod llama;
+mod olmo;
+mod phi;
+mod qwen;
+
+pub use family::{
+    AttentionScale, Biases, Block, EmbeddingScale, Family, FeedForwardKind, Gate, HeadNorms, LocalLayers, LocalRope,
+    LogitScale, LongRope, NormKind, Positions, Presence, Routing, SharedExperts, Softcap, Window,
+};
 
 use super::parameter::Parameter;
 use crate::error::{Code, Error, Place, Result};
-use crate::kernel::generic::activation::{gelu_f16_gate, gelu_gate, silu_gate};
-use crate::kernel::generic::rope::Pairing;
 use crate::metadata::Metadata;
 
-/// A family this build runs, by the name that stands in `general.architecture`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[non_exhaustive]
-pub enum Architecture {
-    /// LLaMA and what shares its graph: Mistral, SmolLM2, TinyLlama, ...
-    Llama,
-    /// Gemma 3, text part.
-    Gemma3,
-}
+macro_rules! architectures {
+    ($($(#[$doc:meta])* $variant:ident = $name:literal, $family:path;)*) => {
+        /// A family this build runs, by the name that stands in `general.architecture`.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        #[non_exhaustive]
+        pub enum Architecture { $($(#[$doc])* $variant,)* }
 
-/// What a family does in each place where families differ.
-#[derive(Clone, Copy, PartialEq, Debug)]
-#[non_exhaustive]
-pub struct Family {
-    /// Which elements of a head the rotary embedding turns together.
-    pub pairing: Pairing,
-    /// How gate and up projection become one.
-    pub gate: Gate,
-    /// Factor of the token embedding.
-    pub embedding_scale: EmbeddingScale,
-    /// Factor of the attention scores.
-    pub attention_scale: AttentionScale,
-    /// Whether every head of queries and keys is normed before the rotary embedding (`attn_q_norm`, `attn_k_norm`).
-    pub head_norms: bool,
-    /// Whether what attention and feed-forward add to the stream is normed first (`post_attention_norm`,
-    /// `post_ffw_norm`).
-    pub post_norms: bool,
-    /// Layers that see only the most recent positions; `None` when every layer sees all.
-    pub local: Option<LocalLayers>,
-    /// Name of the stream between attention and feed-forward in ggml's graph; probes only.
-    pub attention_node: &'static str,
-    /// Name of the gated activation in ggml's graph; probes only.
-    pub gate_node: &'static str,
-}
+        impl Architecture {
+            /// Every family this build runs.
+            pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
 
-/// How gate and up projection become one.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[non_exhaustive]
-pub enum Gate {
-    /// `silu(gate) * up`.
-    Silu,
-    /// `gelu(gate) * up`, the tanh form.
-    Gelu,
-    /// The same with argument and result of gelu rounded to f16, as GGML's CPU code does through a table.
-    GeluF16,
-}
+            /// Their names, for messages.
+            pub const SUPPORTED: &'static [&'static str] = &[$($name,)*];
 
-impl Gate {
-    /// `gate[i] = f(gate[i]) * up[i]`.
-    pub(super) fn apply(self, gate: &mut [f32], up: &[f32]) {
-        match self {
-            Self::Silu => silu_gate(gate, up),
-            Self::Gelu => gelu_gate(gate, up),
-            Self::GeluF16 => gelu_f16_gate(gate, up),
+            /// The name in `general.architecture`, which also begins the family's metadata keys.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name,)* }
+            }
+
+            /// What the family does.
+            #[must_use]
+            pub const fn family(self) -> &'static Family {
+                match self { $(Self::$variant => &$family,)* }
+            }
         }
-    }
+    };
 }
 
-/// Factor of the token embedding.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[non_exhaustive]
-pub enum EmbeddingScale {
-    /// 1.
-    One,
-    /// The square root of the embedding's length.
-    RootOfLength,
+architectures! {
+    /// LLaMA and what shares its graph: Mistral, SmolLM2, TinyLlama, ..., and Mixtral with experts.
+    Llama = "llama", llama::LLAMA;
+    /// SmolLM3.
+    SmolLm3 = "smollm3", llama::SMOLLM3;
+    /// Qwen2 and Qwen2.5.
+    Qwen2 = "qwen2", qwen::QWEN2;
+    /// Qwen3.
+    Qwen3 = "qwen3", qwen::QWEN3;
+    /// Qwen1.5 and Qwen2 with experts.
+    Qwen2Moe = "qwen2moe", qwen::QWEN2_MOE;
+    /// Qwen3 with experts.
+    Qwen3Moe = "qwen3moe", qwen::QWEN3_MOE;
+    /// Gemma.
+    Gemma = "gemma", gemma::GEMMA;
+    /// Gemma 2.
+    Gemma2 = "gemma2", gemma::GEMMA2;
+    /// Gemma 3, text part.
+    Gemma3 = "gemma3", gemma::GEMMA3;
+    /// Phi-3, Phi-3.5 and Phi-4.
+    Phi3 = "phi3", phi::PHI3;
+    /// Granite 3.
+    Granite = "granite", llama::GRANITE;
+    /// Granite 3 with experts.
+    GraniteMoe = "granitemoe", llama::GRANITE_MOE;
+    /// OLMo 2 and 3.
+    Olmo2 = "olmo2", olmo::OLMO2;
+    /// StableLM 3B and StableLM 2.
+    StableLm = "stablelm", layernorm::STABLELM;
+    /// GPT-2.
+    Gpt2 = "gpt2", layernorm::GPT2;
+    /// BitNet b1.58.
+    BitNet = "bitnet", llama::BITNET;
+    /// Command R.
+    CommandR = "command-r", cohere::COMMAND_R;
+    /// Command R7B.
+    Cohere2 = "cohere2", cohere::COHERE2;
 }
-
-/// Factor of the attention scores.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[non_exhaustive]
-pub enum AttentionScale {
-    /// One over the root of a head's length.
-    HeadLength,
-    /// One over the root of a head's length, but of `n_embd / n_head` in models with so many layers (Gemma 3 27B has 62,
-    /// and its heads are shorter than `n_embd / n_head`).
-    HeadLengthExceptAtLayers(u32),
-}
-
-/// Sliding-window layers.
-#[derive(Clone, Copy, PartialEq, Debug)]
-#[non_exhaustive]
-pub struct LocalLayers {
-    /// Of so many layers the last sees everything, the others only the window.
-    pub period: u32,
-    /// Base of the local layers' rotary embedding where the file has none.
-    pub rope_base: f32,
-}
-
-const LLAMA: Family = Family {
-    pairing: Pairing::Adjacent,
-    gate: Gate::Silu,
-    embedding_scale: EmbeddingScale::One,
-    attention_scale: AttentionScale::HeadLength,
-    head_norms: false,
-    post_norms: false,
-    local: None,
-    attention_node: "ffn_inp",
-    gate_node: "ffn_swiglu",
-};
-
-const GEMMA3: Family = Family {
-    pairing: Pairing::Split,
-    // Plain gelu is nearer to the formula, but this is what the reference results were computed with: the largest
-    // difference of a logit from them is 0.007 with it and 0.018 without (`tests/tests/llama_golden.rs`).
-    gate: Gate::GeluF16,
-    embedding_scale: EmbeddingScale::RootOfLength,
-    attention_scale: AttentionScale::HeadLengthExceptAtLayers(62),
-    head_norms: true,
-    post_norms: true,
-    local: Some(LocalLayers { period: 6, rope_base: 10_000.0 }),
-    attention_node: "sa_out",
-    gate_node: "ffn_geglu",
-};
 
 impl Architecture {
-    /// Every family this build runs.
-    pub const ALL: &'static [Self] = &[Self::Llama, Self::Gemma3];
-
-    /// Their names, for messages.
-    pub const SUPPORTED: &'static [&'static str] = &[Self::Llama.name(), Self::Gemma3.name()];
-
-    /// The name in `general.architecture`, which also begins the family's metadata keys.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Llama => "llama",
-            Self::Gemma3 => "gemma3",
-        }
-    }
-
-    /// What the family does.
-    #[must_use]
-    pub const fn family(self) -> &'static Family {
-        match self {
-            Self::Llama => &LLAMA,
-            Self::Gemma3 => &GEMMA3,
-        }
-    }
-
     /// The family of a name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {

@@ -5,6 +5,7 @@ use super::At;
 use super::dims::Config;
 use crate::kernel::Workers;
 use crate::kernel::generic::attention::Attention;
+use crate::kernel::generic::cache::Rows;
 
 /// Positions whose scores are in memory at the same time.
 const TILE: usize = 16;
@@ -35,7 +36,7 @@ pub(super) fn attend(
     at: &At<'_>,
     window: Option<usize>,
     query: &[f32],
-    (keys, values): (&[f32], &[f32]),
+    (keys, values): (Rows<'_>, Rows<'_>),
     tile: &mut [f32],
     out: &mut [f32],
     workers: &dyn Workers,
@@ -46,6 +47,7 @@ pub(super) fn attend(
         n_kv_head: config.n_head_kv,
         head_dim: config.head_dim,
         scale: config.attention_scale,
+        softcap: config.attention_softcap,
     };
     let (query_len, group_len) = (config.query_len(), group_len(config));
     let mut first = at.start;

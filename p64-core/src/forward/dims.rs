@@ -2,15 +2,23 @@
 #![forbid(unsafe_code)]
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects, clippy::as_conversions, clippy::unwrap_used)]
 
+mod experts;
 mod keys;
+mod rope;
 
-use super::arch::{Architecture, AttentionScale, EmbeddingScale, Family};
+pub use experts::Experts;
+pub use rope::Rotation;
+
+use super::arch::{
+    Architecture, AttentionScale, EmbeddingScale, Family, LogitScale, NormKind, Positions, Softcap, Window,
+};
 use super::parameter::Parameter;
 #[cfg(doc)]
 use crate::error::Code;
 use crate::error::Result;
 use crate::metadata::Metadata;
 use keys::Keys;
+use rope::Rope;
 
 /// Upper bounds of the dimensions; several times what public models have, and small enough that the products of any
 /// three of them but with the context fit 64 bits.
@@ -21,6 +29,7 @@ mod most {
     pub const CONTEXT: usize = 1 << 30;
     /// Public models stay below 200; binding looks through the table once per role and layer.
     pub const LAYERS: usize = 1 << 10;
+    pub const EXPERTS: usize = 1 << 12;
 }
 
 /// How the attention of a layer sees positions.
@@ -29,10 +38,8 @@ mod most {
 pub struct Span {
     /// Most recent positions seen, this one among them; `None` for all.
     pub window: Option<usize>,
-    /// Base of the rotary embedding.
-    pub rope_base: f32,
-    /// Factor of the position before it turns anything: 1, or one over the factor of linear scaling.
-    pub rope_scale: f32,
+    /// How queries and keys are turned; `None` when they are not.
+    pub rope: Option<Rotation>,
 }
 
 macro_rules! config {
@@ -61,18 +68,34 @@ config! {
     n_head_kv: usize,
     /// Length of a head.
     head_dim: usize,
-    /// Length of the feed-forward network's inside.
+    /// Length of the feed-forward network's inside, of one expert's where there are experts.
     n_ff: usize,
+    /// The experts, in models that have them.
+    experts: Option<Experts>,
     /// Positions the model was trained for.
     context: usize,
     /// Elements of a head that the rotary embedding turns; even.
     rope_dims: usize,
-    /// Added to the mean square in every norm.
+    /// Base of the rotary embedding in the layers that see everything, whether they turn anything or not.
+    rope_base: f32,
+    /// Longest context for which the short divisors of the frequencies are taken, where there are short and long ones.
+    short_context: Option<usize>,
+    /// Positions of the sliding window that the file names, followed or not; 0 for none.
+    sliding_window: usize,
+    /// Added to the mean square or the variance in every norm.
     norm_epsilon: f32,
     /// Factor of the token embedding.
     embedding_scale: f32,
     /// Factor of the attention scores.
     attention_scale: f32,
+    /// Soft-cap of the attention scores.
+    attention_softcap: Option<f32>,
+    /// Factor of what attention and feed-forward network add to the stream.
+    residual_scale: f32,
+    /// Factor of the logits.
+    logit_scale: f32,
+    /// Soft-cap of the logits.
+    final_softcap: Option<f32>,
     /// Span of the layers that see everything.
     global: Span,
     /// Span of the layers that see a window, and of how many layers the last is global instead.
@@ -89,12 +112,16 @@ impl Config {
     pub fn read(metadata: &Metadata<'_>) -> Result<Self> {
         let architecture = Architecture::read(metadata)?;
         let keys = Keys::collect(metadata, architecture.name());
-        keys.refuse_unsupported()?;
         let family = architecture.family();
+        keys.refuse_unsupported(family)?;
 
         let n_layer = keys.need(Parameter::BlockCount, most::LAYERS)?;
         let n_embd = keys.need(Parameter::EmbeddingLength, most::LENGTH)?;
-        let n_ff = keys.need(Parameter::FeedForwardLength, most::LENGTH)?;
+        let experts = experts::read(&keys, family)?;
+        let n_ff = match experts {
+            Some(experts) => experts.n_ff,
+            None => keys.need(Parameter::FeedForwardLength, most::LENGTH)?,
+        };
         let context = keys.need(Parameter::ContextLength, most::CONTEXT)?;
         let n_head = keys.need(Parameter::HeadCount, most::HEADS)?;
         let n_head_kv = keys.length(Parameter::HeadCountKv, n_head)?.unwrap_or(n_head);
@@ -102,18 +129,26 @@ impl Config {
             return Err(keys.out_of_range(Parameter::HeadCountKv, n_head));
         }
         let width = n_embd.checked_div(n_head).filter(|_| n_embd.is_multiple_of(n_head));
+        let width = width.ok_or(keys.missing(Parameter::KeyLength));
         let head_dim = match keys.length(Parameter::KeyLength, most::HEAD)? {
             Some(length) => length,
-            None => width.ok_or(keys.missing(Parameter::KeyLength))?,
+            None => width?,
         };
         keys.same_if_there(Parameter::ValueLength, head_dim)?;
         keys.same_if_there(Parameter::KeyLengthLocal, head_dim)?;
         keys.same_if_there(Parameter::ValueLengthLocal, head_dim)?;
         let rope_dims = keys.length(Parameter::RopeDimensionCount, head_dim)?.unwrap_or(head_dim);
-        if !rope_dims.is_multiple_of(2) {
+        if !rope_dims.is_multiple_of(2) && matches!(family.positions, Positions::Rotary(_)) {
             return Err(keys.out_of_range(Parameter::RopeDimensionCount, head_dim));
         }
-        let norm_epsilon = keys.positive(Parameter::RmsEpsilon)?.ok_or(keys.missing(Parameter::RmsEpsilon))?;
+        keys.same_if_there(Parameter::RopeDimensionCountLocal, rope_dims)?;
+        let original_context = keys.length_or_zero(Parameter::RopeOriginalContext, most::CONTEXT)?.unwrap_or(context);
+        let rope = Rope::read(&keys, to_f32(rope_dims), to_f32(original_context))?;
+        let epsilon = match family.norm {
+            NormKind::Rms => Parameter::RmsEpsilon,
+            NormKind::Layer => Parameter::LayerEpsilon,
+        };
+        let head_scale = |length| 1.0 / libm::sqrtf(to_f32(length));
 
         Ok(Self {
             architecture,
@@ -123,21 +158,34 @@ impl Config {
             n_head_kv,
             head_dim,
             n_ff,
+            experts,
             context,
             rope_dims,
-            norm_epsilon,
+            rope_base: rope.base(),
+            short_context: rope.is_long(family).then_some(original_context),
+            sliding_window: keys.length_or_zero(Parameter::SlidingWindow, most::CONTEXT)?.unwrap_or(0),
+            norm_epsilon: keys.positive(epsilon)?.ok_or(keys.missing(epsilon))?,
             embedding_scale: match family.embedding_scale {
                 EmbeddingScale::One => 1.0,
                 EmbeddingScale::RootOfLength => libm::sqrtf(to_f32(n_embd)),
+                EmbeddingScale::FromFile => keys.positive_or_zero(Parameter::EmbeddingScale)?.unwrap_or(1.0),
             },
             attention_scale: match family.attention_scale {
-                AttentionScale::HeadLengthExceptAtLayers(n) if usize::try_from(n) == Ok(n_layer) => {
-                    1.0 / libm::sqrtf(to_f32(width.ok_or(keys.missing(Parameter::KeyLength))?))
+                AttentionScale::HeadLengthExceptAtLayers(n) if usize::try_from(n) == Ok(n_layer) => head_scale(width?),
+                AttentionScale::FromFile => {
+                    keys.positive_or_zero(Parameter::AttentionScale)?.unwrap_or(head_scale(head_dim))
                 }
-                _ => 1.0 / libm::sqrtf(to_f32(head_dim)),
+                AttentionScale::HeadLength | AttentionScale::HeadLengthExceptAtLayers(_) => head_scale(head_dim),
             },
-            global: keys.global_span()?,
-            local: local_span(&keys, family)?,
+            attention_softcap: softcap(&keys, family.attention_softcap, Parameter::AttentionSoftcap)?,
+            residual_scale: match family.residual_scale {
+                true => keys.positive_or_zero(Parameter::ResidualScale)?.unwrap_or(1.0),
+                false => 1.0,
+            },
+            logit_scale: logit_scale(&keys, family)?,
+            final_softcap: softcap(&keys, family.final_softcap, Parameter::FinalSoftcap)?,
+            global: Span { window: None, rope: rope.global(&keys, family).filter(|_| rotates_globally(family)) },
+            local: local_span(&keys, family, n_layer, &rope)?,
         })
     }
 
@@ -159,6 +207,15 @@ impl Config {
         self.n_head_kv.saturating_mul(self.head_dim)
     }
 
+    /// Length of the longest inside of a feed-forward network.
+    #[must_use]
+    pub const fn inside_len(&self) -> usize {
+        match self.experts {
+            Some(Experts { shared_n_ff, .. }) if shared_n_ff > self.n_ff => shared_n_ff,
+            _ => self.n_ff,
+        }
+    }
+
     /// What the attention of a layer sees.
     #[must_use]
     pub const fn span(&self, layer: usize) -> Span {
@@ -169,23 +226,61 @@ impl Config {
     }
 }
 
-/// The local layers' span: only where the family has such layers and the file gives their window.
-fn local_span(keys: &Keys<'_>, family: &Family) -> Result<Option<(Span, usize)>> {
-    let window = keys.length_or_zero(Parameter::SlidingWindow, most::CONTEXT)?;
-    let Some((local, window)) = family.local.zip(window) else {
-        return match window {
-            None => Ok(None),
-            Some(_) => Err(keys.unsupported(Parameter::SlidingWindow)),
-        };
-    };
-    let period = keys.length(Parameter::SlidingWindowPattern, most::LAYERS)?;
-    let period = period.or(usize::try_from(local.period).ok()).unwrap_or(1);
-    let rope_base = keys.positive(Parameter::RopeBaseLocal)?.unwrap_or(local.rope_base);
-    // Linear scaling stretches the global layers only: a window needs none.
-    Ok(Some((Span { window: Some(window), rope_base, rope_scale: 1.0 }, period)))
+/// Whether the layers that see everything turn their heads.
+const fn rotates_globally(family: &Family) -> bool {
+    match family.local {
+        Some(local) => local.global_rope,
+        None => true,
+    }
 }
 
-#[expect(clippy::as_conversions, clippy::cast_precision_loss, reason = "lengths are at most 2^20, so exact")]
+/// The local layers' span, and of how many layers the last is global instead.
+fn local_span(keys: &Keys<'_>, family: &Family, n_layer: usize, rope: &Rope) -> Result<Option<(Span, usize)>> {
+    let window = keys.length_or_zero(Parameter::SlidingWindow, most::CONTEXT)?;
+    let Some(local) = family.local else {
+        return match window {
+            Some(_) if !family.ignores_window => Err(keys.unsupported(Parameter::SlidingWindow)),
+            _ => Ok(None),
+        };
+    };
+    let window = match (local.window, window) {
+        (Window::IfThere, None) => return Ok(None),
+        (Window::Needed, None) => return Err(keys.missing(Parameter::SlidingWindow)),
+        (Window::Or(length), None) => usize::try_from(length).ok(),
+        (Window::All, None) => None,
+        (Window::All, Some(_)) => return Err(keys.unsupported(Parameter::SlidingWindow)),
+        (_, window) => window,
+    };
+    let period = keys.period(Parameter::SlidingWindowPattern, n_layer, most::LAYERS)?;
+    let period = period.or(usize::try_from(local.period).ok()).unwrap_or(1);
+    Ok(Some((Span { window, rope: Some(rope.local(keys, local.rope)?) }, period)))
+}
+
+/// The soft-cap that a key says, where the family has one.
+fn softcap(keys: &Keys<'_>, softcap: Softcap, parameter: Parameter) -> Result<Option<f32>> {
+    match softcap {
+        Softcap::Never => Ok(None),
+        Softcap::FromFile => keys.positive_or_zero(parameter),
+        Softcap::Or(cap) => Ok(Some(keys.positive(parameter)?.unwrap_or(cap))),
+    }
+}
+
+fn logit_scale(keys: &Keys<'_>, family: &Family) -> Result<f32> {
+    let parameter = Parameter::LogitScale;
+    let scale = match family.logit_scale {
+        LogitScale::One => None,
+        LogitScale::FromFile => keys.positive_or_zero(parameter)?,
+        LogitScale::Needed => Some(keys.positive(parameter)?.ok_or(keys.missing(parameter))?),
+        LogitScale::OneOver => Some(1.0 / keys.positive(parameter)?.ok_or(keys.missing(parameter))?),
+    };
+    Ok(scale.unwrap_or(1.0))
+}
+
+#[expect(
+    clippy::as_conversions,
+    clippy::cast_precision_loss,
+    reason = "lengths are at most 2^20, so exact; a context is rounded"
+)]
 const fn to_f32(length: usize) -> f32 {
     length as f32
 }

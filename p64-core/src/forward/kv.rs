@@ -1,56 +1,215 @@
 //! The keys and values of the positions seen so far, in a buffer of the caller's.
 //!
 //! ```text
-//! keys     [layer][position][n_head_kv * head_dim]   f32
-//! values   [layer][position][n_head_kv * head_dim]   f32
+//! keys     [layer][position][n_head_kv * head_dim]   in their type, filled up to whole words
+//! values   [layer][position][n_head_kv * head_dim]   likewise
 //! ```
+//!
+//! A buffer is counted in words of four bytes whatever the types: it is a slice of `f32`, and for types other than
+//! [`KvType::F32`] its bytes are used as they are.
 #![forbid(unsafe_code)]
 
 use super::dims::Config;
 use crate::error::{Code, Error, Place, Result};
+use crate::kernel::generic::cache::{self, BLOCK, Rows};
+use core::fmt;
+use zerocopy::IntoBytes;
+
+/// The type of cached keys or values.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash)]
+#[non_exhaustive]
+pub enum KvType {
+    /// As computed: 4 bytes an element.
+    #[default]
+    F32,
+    /// Rounded to 11 bits: 2 bytes an element.
+    F16,
+    /// 8-bit integers with a step for each 32: 34 bytes for them. Heads have to be whole blocks.
+    Q8_0,
+}
+
+impl KvType {
+    /// Every type.
+    pub const ALL: &'static [Self] = &[Self::F32, Self::F16, Self::Q8_0];
+
+    /// What people call the type: `f32`, `f16`, `q8_0`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::F32 => "f32",
+            Self::F16 => "f16",
+            Self::Q8_0 => "q8_0",
+        }
+    }
+
+    /// The type of a name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|kind| kind.name() == name)
+    }
+
+    /// Elements that share a block.
+    #[must_use]
+    pub const fn block(self) -> usize {
+        match self {
+            Self::F32 | Self::F16 => 1,
+            Self::Q8_0 => BLOCK,
+        }
+    }
+
+    /// Words of four bytes for so many elements, which are whole blocks. Never more than the elements, so that what does
+    /// not fit stays what does not fit.
+    const fn words(self, elements: usize) -> usize {
+        match self {
+            Self::F32 => elements,
+            _ if elements == usize::MAX => elements,
+            Self::F16 => elements.div_ceil(2),
+            // 34 bytes are eight words and a half.
+            Self::Q8_0 => (elements / BLOCK) * 8 + (elements / BLOCK).div_ceil(2),
+        }
+    }
+}
+
+impl fmt::Display for KvType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// The types of a cache. Keys decide where a position looks and are the more sensitive.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash)]
+pub struct KvTypes {
+    /// Of the keys.
+    pub keys: KvType,
+    /// Of the values.
+    pub values: KvType,
+}
+
+impl From<KvType> for KvTypes {
+    /// The same for both.
+    fn from(kind: KvType) -> Self {
+        Self { keys: kind, values: kind }
+    }
+}
 
 /// Keys and values of up to `capacity` positions. `S` is the storage: a borrowed slice, an array, a `Vec`.
 #[derive(Clone, Debug)]
 pub struct KvCache<S> {
     storage: S,
+    types: KvTypes,
     n_layer: usize,
     kv_len: usize,
     capacity: usize,
     len: usize,
 }
 
-/// Values that a cache of `capacity` positions takes; `usize::MAX` when that does not fit.
+/// Words (`f32` values) that a cache of `capacity` positions takes with keys and values in `f32`; `usize::MAX` when that
+/// does not fit.
 #[must_use]
 pub const fn required_len(config: &Config, capacity: usize) -> usize {
-    config.kv_len().saturating_mul(capacity).saturating_mul(config.n_layer).saturating_mul(2)
+    required_len_of(config, KvTypes { keys: KvType::F32, values: KvType::F32 }, capacity)
+}
+
+/// Words of four bytes that a cache of `capacity` positions takes in these types; `usize::MAX` when that does not fit.
+#[must_use]
+pub const fn required_len_of(config: &Config, types: KvTypes, capacity: usize) -> usize {
+    let elements = config.kv_len().saturating_mul(capacity).saturating_mul(config.n_layer);
+    types.keys.words(elements).saturating_add(types.values.words(elements))
 }
 
 impl<S: AsRef<[f32]> + AsMut<[f32]>> KvCache<S> {
-    /// An empty cache of `capacity` positions. What `storage` holds does not matter.
+    /// An empty cache of `capacity` positions in `f32`. What `storage` holds does not matter.
     ///
     /// # Errors
     /// [`Code::BufferTooSmall`] when `storage` is shorter than [`required_len`].
     pub fn new(config: &Config, capacity: usize, storage: S) -> Result<Self> {
-        let (need, have) = (required_len(config, capacity), storage.as_ref().len());
+        Self::of(config, KvTypes::default(), capacity, storage)
+    }
+
+    /// An empty cache of `capacity` positions in these types. What `storage` holds does not matter.
+    ///
+    /// # Errors
+    /// [`Code::PartialBlock`] when a head is no whole number of blocks (of 32 elements in [`KvType::Q8_0`]),
+    /// [`Code::BufferTooSmall`] when `storage` is shorter than [`required_len_of`].
+    pub fn of(config: &Config, types: KvTypes, capacity: usize, storage: S) -> Result<Self> {
+        for block in [types.keys.block(), types.values.block()] {
+            if !config.head_dim.is_multiple_of(block) {
+                return Err(Error::new(Code::PartialBlock, Place::File).values(block as u64, config.head_dim as u64));
+            }
+        }
+        let (need, have) = (required_len_of(config, types, capacity), storage.as_ref().len());
         if have < need {
             return Err(Error::buffer_too_small(need, have));
         }
-        Ok(Self { storage, n_layer: config.n_layer, kv_len: config.kv_len(), capacity, len: 0 })
+        Ok(Self { storage, types, n_layer: config.n_layer, kv_len: config.kv_len(), capacity, len: 0 })
+    }
+
+    /// Keeps the keys and values of the positions from `start` on.
+    pub(super) fn store(&mut self, layer: usize, start: usize, keys: &[f32], values: &[f32]) {
+        let row = (self.capacity.saturating_mul(layer)).saturating_add(start);
+        let (first, types) = (row.saturating_mul(self.kv_len), self.types);
+        let (key_half, value_half) = self.halves();
+        write(types.keys, key_half, first, keys);
+        write(types.values, value_half, first, values);
     }
 
     /// Keys and values of one layer, of all `capacity` positions. Empty past the last layer.
-    pub(super) fn layer(&mut self, index: usize) -> (&mut [f32], &mut [f32]) {
+    pub(super) fn layer(&mut self, index: usize) -> (Rows<'_>, Rows<'_>) {
         let each = self.kv_len.saturating_mul(self.capacity);
-        let half = each.saturating_mul(self.n_layer);
+        let (first, types) = (each.saturating_mul(index), self.types);
+        let (keys, values) = self.halves();
+        (read(types.keys, keys, first, each), read(types.values, values, first, each))
+    }
+
+    /// The words of all keys and of all values.
+    fn halves(&mut self) -> (&mut [f32], &mut [f32]) {
+        let elements = self.kv_len.saturating_mul(self.capacity).saturating_mul(self.n_layer);
+        let (keys, values) = (self.types.keys.words(elements), self.types.values.words(elements));
         let storage = self.storage.as_mut();
-        // A storage may answer with another slice than it showed `new`.
-        let (keys, values) = storage.split_at_mut(half.min(storage.len()));
-        let (from, to) = (each.saturating_mul(index), each.saturating_mul(index.saturating_add(1)));
-        (keys.get_mut(from..to).unwrap_or_default(), values.get_mut(from..to).unwrap_or_default())
+        // A storage may answer with another slice than it showed `of`.
+        let (key_half, rest) = storage.split_at_mut(keys.min(storage.len()));
+        let len = values.min(rest.len());
+        (key_half, rest.split_at_mut(len).0)
+    }
+}
+
+/// Writes elements from number `first` on; nothing where they do not fit.
+fn write(kind: KvType, half: &mut [f32], first: usize, elements: &[f32]) {
+    let end = first.saturating_add(elements.len());
+    match kind {
+        KvType::F32 => {
+            if let Some(to) = half.get_mut(first..end) {
+                to.copy_from_slice(elements);
+            }
+        }
+        KvType::F16 => {
+            let (halves, _) = half.as_mut_bytes().as_chunks_mut();
+            cache::write_f16(elements, halves.get_mut(first..end).unwrap_or_default());
+        }
+        KvType::Q8_0 => {
+            let (blocks, _) = half.as_mut_bytes().as_chunks_mut();
+            cache::write_q8_0(elements, blocks.get_mut(first / BLOCK..end / BLOCK).unwrap_or_default());
+        }
+    }
+}
+
+/// `len` elements from number `first` on; none where there are not so many.
+fn read(kind: KvType, half: &[f32], first: usize, len: usize) -> Rows<'_> {
+    let end = first.saturating_add(len);
+    match kind {
+        KvType::F32 => Rows::F32(half.get(first..end).unwrap_or_default()),
+        KvType::F16 => Rows::F16(half.as_bytes().as_chunks().0.get(first..end).unwrap_or_default()),
+        KvType::Q8_0 => Rows::Q8_0(half.as_bytes().as_chunks().0.get(first / BLOCK..end / BLOCK).unwrap_or_default()),
     }
 }
 
 impl<S> KvCache<S> {
+    /// The types of the keys and values.
+    #[must_use]
+    pub const fn types(&self) -> KvTypes {
+        self.types
+    }
+
     /// Positions held.
     #[must_use]
     pub const fn len(&self) -> usize {

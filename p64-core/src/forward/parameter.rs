@@ -55,7 +55,7 @@ parameters! {
     RopeScalingType = 15, "rope.scaling.type";
     RopeScalingFactor = 16, "rope.scaling.factor";
     RopeScaleLinear = 17, "rope.scale_linear";
-    // Keys that change the computation in ways this build does not follow.
+    // Keys that only some families follow; in the others they must change nothing.
     RopeScalingAttention = 18, "rope.scaling.attn_factor";
     RopeSections = 19, "rope.dimension_sections";
     ExpertCount = 20, "expert_count";
@@ -72,6 +72,18 @@ parameters! {
     SharedKvLayers = 31, "attention.shared_kv_layers";
     KeyLengthLocal = 32, "attention.key_length_swa";
     ValueLengthLocal = 33, "attention.value_length_swa";
+    LayerEpsilon = 34, "attention.layer_norm_epsilon";
+    RopeOriginalContext = 35, "rope.scaling.original_context_length";
+    RopeFinetuned = 36, "rope.scaling.finetuned";
+    RopeDimensionCountLocal = 37, "rope.dimension_count_swa";
+    ExpertUsedCount = 38, "expert_used_count";
+    ExpertFeedForwardLength = 39, "expert_feed_forward_length";
+    ExpertSharedFeedForwardLength = 40, "expert_shared_feed_forward_length";
+    ExpertWeightsScale = 41, "expert_weights_scale";
+    DeepstackMapping = 42, "deepstack_mapping";
+    ExpertGatingFunction = 43, "expert_gating_func";
+    ExpertGroupCount = 44, "expert_group_count";
+    ExpertWeightsNorm = 45, "expert_weights_norm";
     // Keys of the tokenizer; they have no prefix either.
     TokenizerModel = 48, "tokenizer.ggml.model";
     TokenizerPre = 49, "tokenizer.ggml.pre";
@@ -93,6 +105,30 @@ parameters! {
     KeyNorm = 66, "attn_k_norm.weight";
     PostAttentionNorm = 67, "post_attention_norm.weight";
     PostFfnNorm = 68, "post_ffw_norm.weight";
+    QueryKeyValue = 69, "attn_qkv.weight";
+    QueryKeyValueBias = 70, "attn_qkv.bias";
+    QueryBias = 71, "attn_q.bias";
+    KeyBias = 72, "attn_k.bias";
+    ValueBias = 73, "attn_v.bias";
+    AttentionOutputBias = 74, "attn_output.bias";
+    AttentionNormBias = 75, "attn_norm.bias";
+    FfnNormBias = 76, "ffn_norm.bias";
+    FfnGateBias = 77, "ffn_gate.bias";
+    FfnUpBias = 78, "ffn_up.bias";
+    FfnDownBias = 79, "ffn_down.bias";
+    QueryScale = 80, "attn_q.scale";
+    KeyScale = 81, "attn_k.scale";
+    ValueScale = 82, "attn_v.scale";
+    AttentionOutputScale = 83, "attn_output.scale";
+    FfnGateScale = 84, "ffn_gate.scale";
+    FfnUpScale = 85, "ffn_up.scale";
+    FfnDownScale = 86, "ffn_down.scale";
+    OutputNormBias = 87, "output_norm.bias";
+    OutputBias = 88, "output.bias";
+    PositionEmbedding = 89, "position_embd.weight";
+    RopeFactorsLong = 90, "rope_factors_long.weight";
+    RopeFactorsShort = 91, "rope_factors_short.weight";
+    SharedExpertGate = 92, "ffn_gate_inp_shexp.weight";
     // Any other tensor; the error's place says which.
     OtherTensor = 127, "a tensor that has no place in this family";
 }
@@ -100,6 +136,11 @@ parameters! {
 impl Parameter {
     /// Raises the number of a tensor without a role above every role code, for `MissingTensor`.
     pub const TENSOR: u64 = 1 << 16;
+
+    /// What `MissingTensor` carries for the tensor of this name.
+    pub(crate) fn tensor(self) -> u64 {
+        Self::TENSOR.saturating_add(u64::from(self.number()))
+    }
 
     /// The parameter of a number.
     #[must_use]

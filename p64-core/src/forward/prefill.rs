@@ -24,7 +24,7 @@ pub fn prefill<'w, L: AsRef<[Layer<'w>]>, S: AsRef<[f32]> + AsMut<[f32]>>(
 ) -> Result<()> {
     let start = kv.len();
     kv.check(&model.config, tokens.len())?;
-    steps::check(model, tokens, &Logits::Last(logits))?;
+    steps::check(model, start, tokens, &Logits::Last(logits))?;
     let mut chunks = tokens.chunks(scratch.positions().max(1)).peekable();
     while let Some(chunk) = chunks.next() {
         let logits = if chunks.peek().is_some() { Logits::None } else { Logits::Last(logits) };

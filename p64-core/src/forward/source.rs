@@ -2,7 +2,7 @@
 #![forbid(unsafe_code)]
 
 use super::dims::Config;
-use super::weights::{Layer, Model, Weight, WeightSource};
+use super::weights::{FeedForward, Layer, Linear, Model, Norm, Weight, WeightSource};
 use crate::container::{Container, TensorInfo};
 use crate::error::{Code, Error, Place, Result, Section};
 use crate::layout::hparams::RawHParams;
@@ -36,28 +36,48 @@ impl<'w> WeightSource<'w> for Container<'w> {
 
 impl<'w, L: AsRef<[Layer<'w>]>> Model<'w, L> {
     /// Bytes of weights that one generated token reads: every matrix once, of the token embedding one row unless it is
-    /// also the output.
+    /// also the output, and of experts those that a token uses.
     #[must_use]
     pub fn bytes_per_token(&self) -> u64 {
-        let per_layer = |layer: &Layer<'w>| {
-            let needed = [
-                layer.attn_norm,
-                layer.attn_q,
-                layer.attn_k,
-                layer.attn_v,
-                layer.attn_output,
-                layer.ffn_norm,
-                layer.ffn_gate,
-                layer.ffn_up,
-                layer.ffn_down,
-            ];
-            let optional = [layer.attn_q_norm, layer.attn_k_norm, layer.post_attention_norm, layer.post_ffw_norm]
-                .into_iter()
-                .flatten();
-            needed.into_iter().chain(optional).map(|matrix| num::wide(matrix.bytes().len())).sum::<u64>()
+        let global = self.output.size().saturating_add(self.output_norm.size());
+        let position = self.position_embd.map_or(0, |embd| embd.bytes().len().checked_div(embd.rows()).unwrap_or(0));
+        let layers = self.layers.as_ref().iter().map(|layer| num::wide(layer.size(&self.config)));
+        layers.fold(num::wide(global.saturating_add(position)), u64::saturating_add)
+    }
+}
+
+impl Linear<'_> {
+    fn size(&self) -> usize {
+        self.weight.bytes().len().saturating_add(self.bias.map_or(0, |bias| bias.size()))
+    }
+}
+
+impl Norm<'_> {
+    fn size(&self) -> usize {
+        self.weight.size().saturating_add(self.bias.map_or(0, |bias| bias.size()))
+    }
+}
+
+impl Layer<'_> {
+    fn size(&self, config: &Config) -> usize {
+        let norms = [self.attn_norm, self.ffn_norm].into_iter().flatten().map(|norm| norm.size());
+        let vectors = [
+            self.attn_q_norm,
+            self.attn_k_norm,
+            self.attn_sub_norm,
+            self.post_attention_norm,
+            self.ffn_sub_norm,
+            self.post_ffw_norm,
+        ];
+        let vectors = vectors.into_iter().flatten().map(|vector| vector.size());
+        let attention = [self.attn_q, self.attn_k, self.attn_v, self.attn_output].map(|linear| linear.size());
+        let feed_forward = match &self.feed_forward {
+            FeedForward::Gated { gate, up, down } => [gate.size(), up.size(), down.size()],
+            FeedForward::Plain { up, down } => [up.size(), down.size(), 0],
+            FeedForward::Experts(tensors) => [config.experts.map_or(0, |experts| tensors.size(&experts)), 0, 0],
         };
-        let globals = [self.output, self.output_norm].map(|matrix| num::wide(matrix.bytes().len()));
-        globals.into_iter().sum::<u64>() + self.layers.as_ref().iter().map(per_layer).sum::<u64>()
+        let all = norms.chain(vectors).chain(attention).chain(feed_forward);
+        all.fold(0, usize::saturating_add)
     }
 }
 
@@ -68,17 +88,16 @@ impl Config {
     /// [`Code::MetadataContradiction`] at the field (its offset within the record), with what the metadata say and what
     /// the record says (floats as [`f32::to_bits`]).
     pub fn check_hparams(&self, hparams: &RawHParams) -> Result<()> {
-        let window = self.local.and_then(|(span, _)| span.window).unwrap_or(0);
         let numbers = [
             (0u64, self.n_layer, hparams.n_layer.get()),
             (4, self.n_embd, hparams.n_embd.get()),
             (8, self.n_head, hparams.n_head.get()),
             (12, self.n_head_kv, hparams.n_kv_head.get()),
             (28, self.head_dim, hparams.head_dim.get()),
-            (36, window, hparams.sliding_window.get()),
+            (36, self.sliding_window, hparams.sliding_window.get()),
         ];
         let numbers = numbers.map(|(at, said, stored)| (at, num::wide(said), u64::from(stored)));
-        let base = (20, u64::from(self.global.rope_base.to_bits()), u64::from(hparams.rope_freq_base.get().to_bits()));
+        let base = (20, u64::from(self.rope_base.to_bits()), u64::from(hparams.rope_freq_base.get().to_bits()));
         let mut fields = numbers.into_iter().chain([base]);
         match fields.find(|(_, said, stored)| *stored != 0 && said != stored) {
             Some((at, said, stored)) => {

@@ -1,18 +1,27 @@
 //! The steps of the pass that are more than a call of a kernel.
 #![forbid(unsafe_code)]
 
-use super::dims::{Config, Span};
+use super::At;
+use super::arch::{NormKind, Positions};
+use super::dims::{Config, Rotation};
 use super::options::{Logits, Options};
 use super::scratch::Scratch;
-use super::weights::Model;
+use super::weights::{Linear, Model, Norm, Vector};
 use crate::error::{Code, Error, Place, Result};
-use crate::kernel::generic::rmsnorm::{rmsnorm, rmsnorm_heads};
+use crate::kernel::generic::layernorm::layernorm_in_place;
+use crate::kernel::generic::rmsnorm::rmsnorm_in_place;
 use crate::kernel::generic::rope::Rope;
-use crate::kernel::{MatmulScratch, Matrix, matmul};
+use crate::kernel::{MatmulScratch, matmul};
 
 /// Checks what the caller passed for this pass alone.
-pub(super) fn check<L>(model: &Model<'_, L>, tokens: &[u32], logits: &Logits<'_>) -> Result<()> {
+pub(super) fn check<L>(model: &Model<'_, L>, start: usize, tokens: &[u32], logits: &Logits<'_>) -> Result<()> {
     let n_vocab = model.n_vocab();
+    // Where positions are learned, there are no more than were.
+    let end = start.saturating_add(tokens.len());
+    if let Some(positions) = model.position_embd.map(|embd| embd.rows()).filter(|positions| end > *positions) {
+        let last = end.saturating_sub(1);
+        return Err(Error::new(Code::ContextFull, Place::File).values(positions as u64, last as u64));
+    }
     if tokens.is_empty() {
         return Err(Error::new(Code::LengthMismatch, Place::File).values(1, 0));
     }
@@ -31,54 +40,103 @@ pub(super) fn check<L>(model: &Model<'_, L>, tokens: &[u32], logits: &Logits<'_>
     }
 }
 
-/// The values of a one-row matrix, at the front of `buffer`.
-pub(super) fn load<'b>(weight: Option<&Matrix<'_>>, buffer: &'b mut [f32]) -> Result<&'b [f32]> {
-    let Some(weight) = weight else { return Ok(&[]) };
+/// The values of a vector, at the front of `buffer`.
+pub(super) fn load<'b>(vector: &Vector<'_>, buffer: &'b mut [f32]) -> Result<&'b [f32]> {
     let have = buffer.len();
-    let values = buffer.get_mut(..weight.cols()).ok_or(Error::buffer_too_small(weight.cols(), have))?;
-    weight.dequantize_row(0, values)?;
+    let values = buffer.get_mut(..vector.len()).ok_or(Error::buffer_too_small(vector.len(), have))?;
+    for (value, weight) in values.iter_mut().zip(vector.values()) {
+        *value = weight;
+    }
     Ok(values)
 }
 
-/// `out = norm(x)`, position by position.
-pub(super) fn norm(config: &Config, weight: &Matrix<'_>, x: &[f32], buffer: &mut [f32], out: &mut [f32]) -> Result<()> {
-    let weight = load(Some(weight), buffer)?;
-    for (x, out) in x.chunks_exact(weight.len()).zip(out.chunks_exact_mut(weight.len())) {
-        rmsnorm(x, weight, config.norm_epsilon, out);
+/// `out = norm(x)`, position by position; `out = x` where there is no norm.
+pub(super) fn norm(
+    config: &Config,
+    norm: Option<&Norm<'_>>,
+    x: &[f32],
+    buffer: &mut [f32],
+    out: &mut [f32],
+) -> Result<()> {
+    out.copy_from_slice(x);
+    let Some(Norm { weight, bias }) = norm else { return Ok(()) };
+    norm_in_place(config, weight, weight.len(), buffer, out)?;
+    if let Some(bias) = bias {
+        add_to_each(out, bias);
     }
     Ok(())
 }
 
-/// `x = norm(x)`, position by position, or head by head when the weight is as long as a head.
-pub(super) fn norm_in_place(config: &Config, weight: &Matrix<'_>, buffer: &mut [f32], x: &mut [f32]) -> Result<()> {
-    rmsnorm_heads(x, load(Some(weight), buffer)?, config.norm_epsilon);
+/// Norms every `width` values of `x` by themselves, with as many weights for each in turn.
+pub(super) fn norm_in_place(
+    config: &Config,
+    weight: &Vector<'_>,
+    width: usize,
+    buffer: &mut [f32],
+    x: &mut [f32],
+) -> Result<()> {
+    let norm = match config.family().norm {
+        NormKind::Rms => rmsnorm_in_place,
+        NormKind::Layer => layernorm_in_place,
+    };
+    let weight = load(weight, buffer)?;
+    for x in x.chunks_exact_mut(weight.len()) {
+        for (x, weight) in x.chunks_exact_mut(width).zip(weight.chunks_exact(width)) {
+            norm(x, weight, config.norm_epsilon);
+        }
+    }
     Ok(())
 }
 
-/// `y = W x` for `n` positions.
+/// `y = scale * (W x + bias)` for `n` positions.
 pub(super) fn product(
-    w: &Matrix<'_>,
+    linear: &Linear<'_>,
     x: &[f32],
     n: usize,
     y: &mut [f32],
     scratch: &mut MatmulScratch<'_>,
     options: &Options<'_>,
 ) -> Result<()> {
-    matmul(w, x, n, y, options.activations, scratch, options.workers)
+    matmul(&linear.weight, x, n, y, options.activations, scratch, options.workers)?;
+    if let Some(bias) = &linear.bias {
+        add_to_each(y, bias);
+    }
+    scale(y, linear.scale);
+    Ok(())
 }
 
 /// Turns the heads of `x` (n x `len`), whose first position is `start`.
-pub(super) fn rotate(config: &Config, span: &Span, freqs: Option<&[f32]>, start: usize, len: usize, x: &mut [f32]) {
+pub(super) fn rotate(at: &At<'_>, rotation: &Rotation, freqs: Option<&[f32]>, len: usize, x: &mut [f32]) {
+    let config = at.config;
+    let Positions::Rotary(pairing) = config.family().positions else { return };
     let rope = Rope {
         head_dim: config.head_dim,
         rope_dim: config.rope_dims,
-        pairing: config.family().pairing,
-        freq_base: span.rope_base,
-        freq_scale: span.rope_scale,
+        pairing,
+        freq_base: rotation.base,
+        freq_scale: rotation.scale,
         freq_factors: freqs,
+        yarn: rotation.yarn,
+        magnitude: rotation.magnitude,
     };
-    for (position, x) in (start..).zip(x.chunks_exact_mut(len)) {
+    for (position, x) in (at.start..).zip(x.chunks_exact_mut(len)) {
         rope.apply(x, position);
+    }
+}
+
+/// `x *= factor`.
+pub(super) fn scale(x: &mut [f32], factor: f32) {
+    if factor != 1.0 {
+        x.iter_mut().for_each(|x| *x *= factor);
+    }
+}
+
+/// Adds a bias to every position's values.
+fn add_to_each(x: &mut [f32], bias: &Vector<'_>) {
+    for x in x.chunks_exact_mut(bias.len().max(1)) {
+        for (x, bias) in x.iter_mut().zip(bias.values()) {
+            *x += bias;
+        }
     }
 }
 
@@ -89,9 +147,11 @@ pub(super) fn add(x: &mut [f32], branch: &[f32]) {
     }
 }
 
-/// Moves the last `keep` of `n` positions of the stream and of attention's result to the front.
+/// Moves the last `keep` of `n` positions of the stream, of the branch and of attention's result to the front.
 pub(super) fn keep_last(config: &Config, scratch: &mut Scratch<'_>, n: usize, keep: usize) -> usize {
-    for (buffer, len) in [(&mut *scratch.x, config.n_embd), (&mut *scratch.attended, config.query_len())] {
+    let (embd, query) = (config.n_embd, config.query_len());
+    let Scratch { x, branch, attended, .. } = scratch;
+    for (buffer, len) in [(&mut **x, embd), (&mut **branch, embd), (&mut **attended, query)] {
         buffer.copy_within((n - keep) * len..n * len, 0);
     }
     keep

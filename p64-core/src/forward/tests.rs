@@ -1,4 +1,7 @@
+mod experts;
+mod kv_types;
 mod naive;
+mod structures;
 pub mod tiny;
 
 use super::*;
@@ -257,7 +260,7 @@ fn a_model_that_lacks_or_has_too_much_does_not_bind() {
     assert_eq!(error, Error::new(Code::WrongShape, Place::Tensor(40)).values(16, 15));
 
     for extra in
-        ["blk.0.attn_q.bias", "blk.3.attn_q.weight", "blk.x.attn_q_norm.weight", "vision.weight", "output.bias"]
+        ["blk.0.ffn_up.bias", "blk.3.attn_q.weight", "blk.x.attn_q_norm.weight", "vision.weight", "output.bias"]
     {
         let error = bind_error(|tiny| tiny.add(extra, 16, 1));
         assert_eq!((error.code, error.place), (Code::UnsupportedFeature, Place::Tensor(41)), "{extra}");

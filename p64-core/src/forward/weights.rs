@@ -4,9 +4,15 @@
 #![forbid(unsafe_code)]
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects, clippy::as_conversions, clippy::unwrap_used)]
 
+mod layer;
 mod names;
+mod vector;
 
-use super::arch::Family;
+pub(super) use layer::Expert;
+pub use layer::{ExpertTensors, FeedForward, Layer, Linear, Norm};
+pub use vector::Vector;
+
+use super::arch::{Positions, Presence};
 use super::dims::Config;
 use super::parameter::Parameter;
 use crate::error::{Code, Error, Place, Result};
@@ -50,63 +56,45 @@ pub trait WeightSource<'w> {
     fn each(&self, visit: &mut dyn FnMut(u32, &str, Role) -> Result<()>) -> Result<()>;
 }
 
-/// The tensors of one layer.
-#[derive(Clone, Copy, Debug)]
-pub struct Layer<'w> {
-    pub(super) attn_norm: Matrix<'w>,                   // [1, n_embd]
-    pub(super) attn_q: Matrix<'w>,                      // [n_head * head_dim, n_embd]
-    pub(super) attn_k: Matrix<'w>,                      // [n_head_kv * head_dim, n_embd]
-    pub(super) attn_v: Matrix<'w>,                      // [n_head_kv * head_dim, n_embd]
-    pub(super) attn_q_norm: Option<Matrix<'w>>,         // [1, head_dim]
-    pub(super) attn_k_norm: Option<Matrix<'w>>,         // [1, head_dim]
-    pub(super) attn_output: Matrix<'w>,                 // [n_embd, n_head * head_dim]
-    pub(super) post_attention_norm: Option<Matrix<'w>>, // [1, n_embd]
-    pub(super) ffn_norm: Matrix<'w>,                    // [1, n_embd]
-    pub(super) ffn_gate: Matrix<'w>,                    // [n_ff, n_embd]
-    pub(super) ffn_up: Matrix<'w>,                      // [n_ff, n_embd]
-    pub(super) ffn_down: Matrix<'w>,                    // [n_embd, n_ff]
-    pub(super) post_ffw_norm: Option<Matrix<'w>>,       // [1, n_embd]
-}
-
 /// A model ready to run. `L` holds the layers: a borrowed slice, an array, a `Vec`.
 #[derive(Clone, Copy, Debug)]
 pub struct Model<'w, L = &'w [Layer<'w>]> {
     pub(super) config: Config,
-    pub(super) token_embd: Matrix<'w>,         // [n_vocab, n_embd]
-    pub(super) output_norm: Matrix<'w>,        // [1, n_embd]
-    pub(super) output: Matrix<'w>,             // [n_vocab, n_embd]; token_embd itself where the two are tied
-    pub(super) rope_freqs: Option<Matrix<'w>>, // [1, rope_dims / 2], divisors of the rotary embedding's frequencies
-    pub(super) layers: L,                      // n_layer of them
+    pub(super) token_embd: Matrix<'w>,            // [n_vocab, n_embd]
+    pub(super) position_embd: Option<Matrix<'w>>, // [context, n_embd], of families whose positions are learned
+    pub(super) output_norm: Norm<'w>,             // n_embd
+    pub(super) output: Linear<'w>,                // [n_vocab, n_embd]; token_embd itself where the two are tied
+    pub(super) rope_factors: RopeFactors<'w>,     // rope_dims / 2 divisors of the rotary embedding's frequencies
+    pub(super) layers: L,                         // n_layer of them
 }
 
-impl<'w> Layer<'w> {
-    /// Binds the tensors of layer `index`.
-    ///
-    /// # Errors
-    /// [`Code::MissingTensor`] at the layer; [`Code::WrongShape`] and [`Code::UnsupportedDType`] at the tensor;
-    /// [`Code::LengthMismatch`] for an index past the last layer; those of the source.
-    pub fn bind(source: &impl WeightSource<'w>, config: &Config, index: usize) -> Result<Self> {
-        let beyond = Error::new(Code::LengthMismatch, Place::File).values(wide(config.n_layer), wide(index));
-        let layer = u32::try_from(index).ok().filter(|_| index < config.n_layer).ok_or(beyond)?;
-        let (embd, query, kv) = (config.n_embd, config.query_len(), config.kv_len());
-        let family = config.family();
-        let matrix = |role, rows, cols| Bound { source, layer: Some(layer) }.role(role, rows, cols);
-        let norm = |on, parameter, len| Bound { source, layer: Some(layer) }.norm(on, parameter, len);
-        Ok(Self {
-            attn_norm: matrix(Role::AttnNorm, 1, embd)?,
-            attn_q: matrix(Role::AttnQ, query, embd)?,
-            attn_k: matrix(Role::AttnK, kv, embd)?,
-            attn_v: matrix(Role::AttnV, kv, embd)?,
-            attn_q_norm: norm(family.head_norms, Parameter::QueryNorm, config.head_dim)?,
-            attn_k_norm: norm(family.head_norms, Parameter::KeyNorm, config.head_dim)?,
-            attn_output: matrix(Role::AttnOutput, embd, query)?,
-            post_attention_norm: norm(family.post_norms, Parameter::PostAttentionNorm, embd)?,
-            ffn_norm: matrix(Role::FfnNorm, 1, embd)?,
-            ffn_gate: matrix(Role::FfnGate, config.n_ff, embd)?,
-            ffn_up: matrix(Role::FfnUp, config.n_ff, embd)?,
-            ffn_down: matrix(Role::FfnDown, embd, config.n_ff)?,
-            post_ffw_norm: norm(family.post_norms, Parameter::PostFfnNorm, embd)?,
-        })
+/// The divisors of the rotary embedding's frequencies, by the length of the context.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RopeFactors<'w> {
+    short: Option<Vector<'w>>,
+    long: Option<Vector<'w>>,
+}
+
+impl<'w> RopeFactors<'w> {
+    fn bind(source: &impl WeightSource<'w>, config: &Config) -> Result<Self> {
+        let globals = Globals { source };
+        let factors = |parameter| globals.vector(parameter, config.rope_dims.div_ceil(2), Presence::Maybe);
+        if config.short_context.is_some() {
+            return Ok(Self {
+                short: factors(Parameter::RopeFactorsShort)?,
+                long: factors(Parameter::RopeFactorsLong)?,
+            });
+        }
+        let factors = factors(Parameter::RopeFreqs)?;
+        Ok(Self { short: factors, long: factors })
+    }
+
+    /// Those for a cache of `capacity` positions.
+    pub(super) fn of(&self, config: &Config, capacity: usize) -> Option<Vector<'w>> {
+        match config.short_context {
+            Some(context) if capacity > context => self.long,
+            _ => self.short,
+        }
     }
 }
 
@@ -121,22 +109,42 @@ impl<'w, L: AsRef<[Layer<'w>]>> Model<'w, L> {
         if count != config.n_layer {
             return Err(Error::new(Code::LengthMismatch, Place::File).values(wide(config.n_layer), wide(count)));
         }
-        refuse_unknown(source, &config)?;
-        let bound = Bound { source, layer: None };
+        let bound = layers.as_ref().iter().fold(0usize, |sum, layer| sum.saturating_add(usize::from(layer.tensors)));
+        refuse_unknown(source, &config, bound)?;
+        let globals = Globals { source };
+        let (family, embd) = (config.family(), config.n_embd);
         let weight = source.by_role(Role::TokenEmbd, None)?.ok_or(missing(u64::from(Role::TokenEmbd.id()), None))?;
         let rows = weight.shape.rows().and_then(|rows| usize::try_from(rows).ok()).filter(|rows| *rows > 0);
-        let token_embd = matrix(&weight, rows.unwrap_or(1), config.n_embd)?;
+        let token_embd = matrix(&weight, rows.unwrap_or(1), embd)?;
+        let n_vocab = token_embd.rows();
         let output = match source.by_role(Role::Output, None)? {
-            Some(weight) => matrix(&weight, token_embd.rows(), config.n_embd)?,
+            Some(weight) => matrix(&weight, n_vocab, embd)?,
             None => token_embd,
         };
-        let rope_freqs = source.by_name(Parameter::RopeFreqs.name())?;
+        let norm = source.by_role(Role::OutputNorm, None)?.ok_or(missing(u64::from(Role::OutputNorm.id()), None))?;
+        let norm_bias = if family.norm_biases { Presence::Always } else { Presence::Never };
+        let position_embd = match family.positions {
+            Positions::Rotary(_) => None,
+            Positions::Learned => {
+                let parameter = Parameter::PositionEmbedding;
+                let weight = source.by_name(parameter.name())?.ok_or(missing(parameter.tensor(), None))?;
+                Some(matrix(&weight, config.context, embd)?)
+            }
+        };
         Ok(Self {
             config,
             token_embd,
-            output_norm: bound.role(Role::OutputNorm, 1, config.n_embd)?,
-            output,
-            rope_freqs: rope_freqs.map(|weight| matrix(&weight, 1, config.rope_dims.div_ceil(2))).transpose()?,
+            position_embd,
+            output_norm: Norm {
+                weight: Vector::new(&norm, embd)?,
+                bias: globals.vector(Parameter::OutputNormBias, embd, norm_bias)?,
+            },
+            output: Linear {
+                weight: output,
+                bias: globals.vector(Parameter::OutputBias, n_vocab, family.biases.output)?,
+                scale: 1.0,
+            },
+            rope_factors: RopeFactors::bind(source, &config)?,
             layers,
         })
     }
@@ -156,28 +164,18 @@ impl<L> Model<'_, L> {
     }
 }
 
-/// Where tensors are looked up: the globals, or one layer.
-struct Bound<'s, S> {
+/// Where the tensors outside of layers are looked up.
+struct Globals<'s, S> {
     source: &'s S,
-    layer: Option<u32>,
 }
 
-impl<'w, S: WeightSource<'w>> Bound<'_, S> {
-    /// The matrix of a role, `[rows, cols]`.
-    fn role(&self, role: Role, rows: usize, cols: usize) -> Result<Matrix<'w>> {
-        let weight = self.source.by_role(role, self.layer)?.ok_or(missing(u64::from(role.id()), self.layer))?;
-        matrix(&weight, rows, cols)
-    }
-
-    /// A layer's norm that has a name but no role; `None` where the family has no such norm.
-    fn norm(&self, on: bool, parameter: Parameter, len: usize) -> Result<Option<Matrix<'w>>> {
-        if !on {
-            return Ok(None);
+impl<'w, S: WeightSource<'w>> Globals<'_, S> {
+    fn vector(&self, parameter: Parameter, len: usize, presence: Presence) -> Result<Option<Vector<'w>>> {
+        let weight = if presence == Presence::Never { None } else { self.source.by_name(parameter.name())? };
+        match weight {
+            None if presence == Presence::Always => Err(missing(parameter.tensor(), None)),
+            weight => weight.map(|weight| Vector::new(&weight, len)).transpose(),
         }
-        let number = Parameter::TENSOR.saturating_add(u64::from(parameter.number()));
-        let name = names::layer(self.layer.unwrap_or(0), parameter.name());
-        let weight = self.source.by_name(name.as_str())?.ok_or(missing(number, self.layer))?;
-        matrix(&weight, 1, len).map(Some)
     }
 }
 
@@ -195,26 +193,26 @@ fn matrix<'w>(weight: &Weight<'w>, rows: usize, cols: usize) -> Result<Matrix<'w
     Matrix::new(weight.dtype, rows, cols, weight.bytes).map_err(|error| Error { place, ..error })
 }
 
-/// Finds a tensor that the forward pass would leave out.
-fn refuse_unknown<'w>(source: &impl WeightSource<'w>, config: &Config) -> Result<()> {
-    // Every layer has each of its roles once, and so have the globals; more would be a second tensor for one place.
-    let places = config.n_layer.saturating_mul(LAYER_ROLES).saturating_add(GLOBAL_ROLES);
-    let mut bound = 0usize;
+/// Finds a tensor that the forward pass would leave out; the layers have taken `bound`.
+fn refuse_unknown<'w>(source: &impl WeightSource<'w>, config: &Config, bound: usize) -> Result<()> {
+    // More than were bound would be a second tensor for one place.
+    let places = bound.saturating_add(GLOBAL_ROLES);
+    let mut seen = 0usize;
     source.each(&mut |index, name, role| {
         let known = match role {
             Role::Unknown(_) => names::is_known(name, config),
-            role => {
-                bound = bound.saturating_add(usize::from(role != Role::Output));
-                let twice = bound > places;
-                role.id() <= Role::OutputNorm.id() && names::layer_exists(name, config) && !twice
-            }
+            role => names::has_role(role, config) && names::layer_exists(name, config),
         };
+        let counts = match role {
+            Role::Unknown(_) => name.starts_with("blk."),
+            role => role != Role::Output,
+        };
+        seen = seen.saturating_add(usize::from(counts));
+        let known = known && seen <= places;
         if known { Ok(()) } else { Err(Parameter::OtherTensor.unsupported(Place::Tensor(index))) }
     })
 }
 
-/// Roles that [`Layer::bind`] takes, each once a layer.
-const LAYER_ROLES: usize = 9;
 /// The token embedding and the final norm. The output is there or not.
 const GLOBAL_ROLES: usize = 2;
 
@@ -228,14 +226,4 @@ const fn missing(number: u64, layer: Option<u32>) -> Error {
 
 fn wide(number: usize) -> u64 {
     u64::try_from(number).unwrap_or(u64::MAX)
-}
-
-/// The tensors without a role that a family's layers have.
-const fn named_norms(family: &Family) -> [(Parameter, bool); 4] {
-    [
-        (Parameter::QueryNorm, family.head_norms),
-        (Parameter::KeyNorm, family.head_norms),
-        (Parameter::PostAttentionNorm, family.post_norms),
-        (Parameter::PostFfnNorm, family.post_norms),
-    ]
 }

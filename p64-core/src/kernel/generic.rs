@@ -3,6 +3,8 @@
 
 pub mod activation;
 pub mod attention;
+pub mod cache;
+pub mod layernorm;
 pub mod rmsnorm;
 pub mod rope;
 pub mod softmax;

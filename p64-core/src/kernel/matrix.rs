@@ -1,6 +1,9 @@
 //! Weights whose bytes are proven to fit their type and shape, and their decoding to `f32`.
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "all-types")]
+mod rare;
+
 use crate::error::{Code, Error, Place, Result};
 use crate::layout::dtype::DType;
 use crate::quant::group;
@@ -84,6 +87,15 @@ impl<'a> Matrix<'a> {
         Ok(())
     }
 
+    /// The matrix of some of the rows. `None` past the last row, and for ternary, whose rows share bytes.
+    pub(crate) fn rows_of(&self, range: core::ops::Range<usize>) -> Option<Self> {
+        if self.dtype == DType::Ternary || range.end > self.rows {
+            return None;
+        }
+        let (start, end) = (range.start.checked_mul(self.row_len)?, range.end.checked_mul(self.row_len)?);
+        Some(Self { rows: range.len(), bytes: self.bytes.get(start..end)?, ..*self })
+    }
+
     /// The bytes of one row; empty for ternary and past the last row.
     #[inline]
     pub(crate) fn row(&self, row: usize) -> &'a [u8] {
@@ -157,6 +169,9 @@ fn decoder(dtype: DType) -> Option<Decode> {
         DType::Q5_K => |bytes, out| packed::<q5_k::Format, _, _, _>(bytes, out),
         DType::Q6_K => |bytes, out| packed::<q6_k::Format, _, _, _>(bytes, out),
         DType::Q4KSoa => |bytes, out| packed::<q4_k_soa::Format, _, _, _>(bytes, out),
+        #[cfg(feature = "all-types")]
+        other => return rare::decoder(other),
+        #[cfg(not(feature = "all-types"))]
         _ => return None,
     })
 }

@@ -1,6 +1,9 @@
 //! Row kernels of the production path in portable code: integer weights with 16-bit activations.
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "all-types")]
+mod rare;
+
 use super::matrix::Matrix;
 use super::{QuantizedRows, Rows, exact};
 use crate::layout::dtype::DType;
@@ -24,6 +27,12 @@ pub(super) fn rows(dtype: DType) -> Option<Rows> {
         DType::Q5_K => |w, first, x, n, out| product::<q5_k::Format, _, _, _>(w, first, x, n, out),
         DType::Q6_K => |w, first, x, n, out| product::<q6_k::Format, _, _, _>(w, first, x, n, out),
         DType::Q4KSoa => |w, first, x, n, out| product::<q4_k_soa::Format, _, _, _>(w, first, x, n, out),
+        #[cfg(feature = "all-types")]
+        other => match rare::rows(other) {
+            Some(rows) => rows,
+            None => return exact::rows(other),
+        },
+        #[cfg(not(feature = "all-types"))]
         other => return exact::rows(other),
     };
     Some(Rows::Quantized(rows))

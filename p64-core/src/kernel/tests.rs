@@ -1,6 +1,8 @@
 //! Kernels against naive `f64` arithmetic.
 #![allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, reason = "test data and oracles")]
 
+mod cache;
+mod experts;
 mod matmul;
 mod naive;
 mod seeds;

@@ -1,4 +1,4 @@
-//! Packings that several formats share: nibbles, fifth bits and the 6-bit scales of the K formats.
+//! Packings that several formats share: nibbles, pairs of bits, fifth bits, the 6-bit scales of the K formats.
 #![forbid(unsafe_code)]
 
 /// Scale and minimum of the eight groups of a Q4_K or Q5_K block, 6 bits each, as stored (not yet multiplied).
@@ -64,6 +64,22 @@ pub fn nibbles(packed: &[u8; 16]) -> [i16; 32] {
     all
 }
 
+/// The eight 2-bit numbers of 16 bits, the lowest first. A multiplication moves each to the top, a shift down again: every
+/// vector unit has both in 16-bit lanes, few can shift each lane by another number.
+#[inline(always)]
+#[must_use]
+pub fn two_bits(packed: u16) -> [i16; 8] {
+    const TOP: [u16; 8] = [1 << 14, 1 << 12, 1 << 10, 1 << 8, 1 << 6, 1 << 4, 1 << 2, 1];
+    TOP.map(|factor| (packed.wrapping_mul(factor) >> 14).cast_signed())
+}
+
+/// The scales of two halves of a group in IQ2_XS and IQ2_S: `d * (nibble + 1/2) / 4`, low nibble first.
+#[inline(always)]
+#[must_use]
+pub fn half_steps(d: f32, packed: u8) -> [f32; 2] {
+    [packed & 0x0f, packed >> 4].map(|nibble| d * (0.5 + f32::from(nibble)) * 0.25)
+}
+
 /// 32 bits as integers of 0 or 16: the fifth bits of the Q5 formats, in place to be joined to nibbles.
 #[inline(always)]
 #[must_use]
@@ -116,6 +132,11 @@ mod tests {
         let mut expected = [-32i8; 16];
         expected[13] = 0b10_0101 - 32;
         assert_eq!(six_bit_sixteen(&packed), expected);
+    }
+
+    #[test]
+    fn two_bits_are_the_pairs() {
+        assert_eq!(two_bits(0b11_10_01_00_00_01_10_11), [3, 2, 1, 0, 0, 1, 2, 3]);
     }
 
     #[test]

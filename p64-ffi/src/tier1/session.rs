@@ -9,6 +9,7 @@ use crate::kernel::p64_activations;
 use crate::status;
 use core::ffi::{c_char, c_void};
 use core::ops::ControlFlow;
+use p64_core::forward::KvType;
 use p64_core::{Code, Error, Place};
 use p64_std::model::LoadedModel;
 use p64_std::sample::{Sampler, SamplerParams};
@@ -41,8 +42,8 @@ pub struct p64_session_options {
     pub repeat_penalty: f32,
     /// How many of the last tokens count as lately; 0 for 64.
     pub repeat_last_n: u32,
-    /// Zero.
-    pub reserved: u32,
+    /// A `p64_kv_type`: how keys and values are kept.
+    pub kv_type: u32,
     /// Seed of the random numbers: the same seed draws the same tokens on every machine.
     pub seed: u64,
 }
@@ -131,22 +132,27 @@ fn sampling(options: &p64_session_options) -> Result<Sampler> {
 
 fn running(options: &p64_session_options) -> Result<SessionOptions> {
     let defaults = SessionOptions::default();
-    if options.reserved != 0 {
-        return Err(p64_error::of(status::P64_STATUS_BAD_ARGUMENT).into());
-    }
+    let kind = match options.kv_type {
+        0 => KvType::F32,
+        1 => KvType::F16,
+        2 => KvType::Q8_0,
+        _ => return Err(p64_error::of(status::P64_STATUS_BAD_ARGUMENT).into()),
+    };
     Ok(SessionOptions {
         context: Some(options.context).filter(|context| *context > 0),
         threads: options.threads as usize,
         activations: p64_activations::read(options.activations)?,
         batch: if options.batch == 0 { defaults.batch } else { options.batch },
+        kv: kind.into(),
     })
 }
 
 /// Makes a session over a model. `options` may be NULL.
 ///
 /// Owner: the caller's, until `p64_session_free`; it holds on to the model's file, so that the model may be freed first.
-/// Threads: any; a model may have any number of sessions. Errors: `P64_STATUS_BAD_ARGUMENT` for options out of range and
-/// for a context that memory cannot hold. Cost: memory for the context, and starting the threads.
+/// Threads: any; a model may have any number of sessions. Errors: `P64_STATUS_BAD_ARGUMENT` for options out of range,
+/// for a `kv_type` that the model's heads do not fit, and for a context that memory cannot hold. Cost: memory for the
+/// context, and starting the threads.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn p64_session_new(
     model: *const p64_model,
@@ -318,6 +324,7 @@ fn generate_options(c: &Caller<'_>, options: *const p64_generate_options) -> Res
         max_tokens: if options.max_tokens == 0 { defaults.max_tokens } else { options.max_tokens },
         stop: stops.iter().map(|stop| Ok(stop.read(c)?.to_owned())).collect::<Result<Vec<_>>>()?,
         ignore_eos: options.ignore_end != 0,
+        ..defaults
     })
 }
 

@@ -118,6 +118,38 @@ fn repeat_penalty_reaches_as_far_back_as_it_says() {
 }
 
 #[test]
+fn a_bias_is_added_first() {
+    let biased = |params, bias: &[(u32, f32)]| sampler(params).with_logit_bias(bias.to_vec()).unwrap();
+    let greedy = SamplerParams::greedy();
+    let logits = [1.0, 3.0, 2.0, -1.0];
+    assert_eq!(biased(greedy, &[]).sample(&logits), Some(1));
+    assert_eq!(biased(greedy, &[(3, 4.5)]).sample(&logits), Some(3));
+    assert_eq!(biased(greedy, &[(3, 2.0), (3, 2.5)]).sample(&logits), Some(3), "both are added");
+    assert_eq!(biased(greedy, &[(1, f32::NEG_INFINITY)]).sample(&logits), Some(2));
+    assert_eq!(biased(greedy, &[(0, f32::INFINITY), (9, 100.0), (u32::MAX, 1.0)]).sample(&logits), Some(0));
+    assert_eq!(biased(greedy, &[(0, f32::INFINITY), (0, f32::NEG_INFINITY)]).sample(&logits), Some(1));
+
+    // Before the penalty: (3 + 3) / 2 = 3 still wins over 2; after it, 3 / 2 + 3 = 4.5 would win over 3.5 too, so 0 is 3.5.
+    let mut penalized = biased(SamplerParams { repeat_penalty: 2.0, ..greedy }, &[(1, 3.0)]);
+    penalized.accept(1);
+    assert_eq!(penalized.sample(&[3.5, 3.0, 2.0, -1.0]), Some(0));
+    // Before top-k: the one that is kept is the one that the bias made the highest.
+    let mut top = biased(SamplerParams { top_k: 1, ..plain(8) }, &[(3, 9.0)]);
+    assert!((0..50).all(|_| top.sample(&logits) == Some(3)));
+
+    // What is forbidden is never drawn, and the others keep their odds: 1 to 3.
+    let mut draw = biased(plain(9), &[(1, f32::NEG_INFINITY)]);
+    let logits = [1.0_f32, 6.0, 3.0].map(f32::ln);
+    let mut counts = [0_usize; 3];
+    (0..40_000).for_each(|_| counts[draw.sample(&logits).unwrap() as usize] += 1);
+    assert_eq!(counts[1], 0);
+    assert!(counts[0].abs_diff(10_000) < 520, "{counts:?}");
+
+    let error = sampler(greedy).with_logit_bias(vec![(0, f32::NAN)]).unwrap_err();
+    assert_eq!(error.to_string(), "a logit bias is NaN, it must be a number");
+}
+
+#[test]
 fn the_seed_decides() {
     let logits: Vec<f32> = (0..1000_u16).map(|i| f32::from(i % 17)).collect();
     let run = |seed| {

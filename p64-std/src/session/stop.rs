@@ -88,6 +88,28 @@ mod tests {
         assert_eq!(run(&["\n\n"], &["a\n", "b\n", "\nc"]), (vec!["a".into(), "\nb".into()], true));
     }
 
+    /// The beginnings of a stop text may overlap, and end in the middle of what a piece brings.
+    #[test]
+    fn overlapping_beginnings_are_followed() {
+        assert_eq!(run(&["aab"], &["a", "a", "a", "b", "x"]), (vec!["a".into()], true));
+        assert_eq!(run(&["aab"], &["aaab"]), (vec!["a".into()], true));
+        assert_eq!(run(&["abab!"], &["ab", "ab", "ab", "!"]), (vec!["ab".into()], true));
+        assert_eq!(run(&["ab", "abc"], &["xa", "b", "c"]), (vec!["x".into()], true));
+        // Whichever is complete first ends it, although another began before.
+        assert_eq!(run(&["abcd", "bc"], &["a", "b", "c", "d"]), (vec!["a".into()], true));
+        assert_eq!(run(&["abcd", "bcx"], &["a", "b", "c", "y"]), (vec!["abcy".into()], false));
+    }
+
+    #[test]
+    fn characters_of_several_bytes_are_never_split() {
+        assert_eq!(run(&["éé!"], &["é", "é", "é", "!"]), (vec!["é".into()], true));
+        assert_eq!(run(&["日本語"], &["今日", "本", "日", "本語だ"]), (vec!["今".into(), "日本".into()], true));
+        assert_eq!(run(&["🙂🙂"], &["🙂a", "🙂"]), (vec!["🙂a".into(), "🙂".into()], false));
+        // As long a tail as the longest stop text, cut inside a character.
+        assert_eq!(run(&["ab", "xyz"], &["ééé"]), (vec!["ééé".into()], false));
+        assert_eq!(run(&["é"], &["e\u{301}"]), (vec!["e\u{301}".into()], false), "compared as written");
+    }
+
     #[test]
     fn the_first_of_several_wins_and_tails_are_flushed() {
         assert_eq!(run(&["xx", "b"], &["abxx"]), (vec!["a".into()], true));

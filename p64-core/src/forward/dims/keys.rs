@@ -1,8 +1,8 @@
 //! The metadata keys of one architecture, gathered in one walk.
 #![forbid(unsafe_code)]
 
-use super::Span;
 use crate::error::{Code, Error, Place, Result};
+use crate::forward::arch::{AttentionScale, Block, EmbeddingScale, Family, LogitScale, Softcap};
 use crate::forward::parameter::Parameter;
 use crate::metadata::{Metadata, Value, ValueKind};
 
@@ -10,19 +10,19 @@ use crate::metadata::{Metadata, Value, ValueKind};
 const COUNT: usize = 64;
 const _: () = assert!(Parameter::RopeFreqs.number() == 64);
 
-/// Base of the rotary embedding where a file has none.
-const ROPE_BASE: f32 = 10_000.0;
-
 /// First values of the keys that [`Parameter`] knows, by its number, with their positions in the file.
 pub(super) struct Keys<'a> {
     found: [Option<(u32, Value<'a>)>; COUNT],
 }
 
-/// A key that must be absent or hold one of the values that change nothing.
+/// A key that must be absent or hold one of the values that change nothing, unless the family follows it.
 const NEUTRAL: &[(Parameter, &[f32])] = &[
-    (Parameter::RopeScalingAttention, &[0.0, 1.0]),
     (Parameter::RopeSections, &[]),
     (Parameter::ExpertCount, &[0.0]),
+    (Parameter::ExpertWeightsScale, &[0.0, 1.0]),
+    // 1 is softmax, 0 what stands for none said.
+    (Parameter::ExpertGatingFunction, &[0.0, 1.0]),
+    (Parameter::ExpertGroupCount, &[0.0, 1.0]),
     (Parameter::AttentionCausal, &[1.0]),
     (Parameter::AttentionScale, &[0.0]),
     (Parameter::AttentionSoftcap, &[0.0]),
@@ -34,7 +34,24 @@ const NEUTRAL: &[(Parameter, &[f32])] = &[
     (Parameter::AlibiBias, &[0.0]),
     (Parameter::ParallelResidual, &[0.0]),
     (Parameter::SharedKvLayers, &[0.0]),
+    (Parameter::DeepstackMapping, &[]),
 ];
+
+/// Whether a family follows a key of [`NEUTRAL`], or is right to pass it over.
+fn follows(family: &Family, parameter: Parameter) -> bool {
+    match parameter {
+        Parameter::ExpertCount => family.experts.is_some(),
+        Parameter::AttentionScale => family.attention_scale == AttentionScale::FromFile,
+        Parameter::AttentionSoftcap => family.attention_softcap != Softcap::Never,
+        Parameter::FinalSoftcap => family.final_softcap != Softcap::Never,
+        Parameter::LogitScale => family.logit_scale != LogitScale::One,
+        Parameter::ResidualScale => family.residual_scale,
+        Parameter::EmbeddingScale => family.embedding_scale == EmbeddingScale::FromFile,
+        // Such families tell by the tensors that are there; converters write the key whatever they are.
+        Parameter::ParallelResidual => family.block == Block::ParallelWithoutNorm,
+        _ => false,
+    }
+}
 
 impl<'a> Keys<'a> {
     /// Gathers `<architecture>.<parameter>` for every parameter; of a repeated key the first counts.
@@ -51,11 +68,11 @@ impl<'a> Keys<'a> {
         Self { found }
     }
 
-    fn get(&self, parameter: Parameter) -> Option<(u32, Value<'a>)> {
+    pub(super) fn get(&self, parameter: Parameter) -> Option<(u32, Value<'a>)> {
         self.found.get(usize::from(parameter.number())).copied().flatten()
     }
 
-    fn place(&self, parameter: Parameter) -> Place {
+    pub(super) fn place(&self, parameter: Parameter) -> Place {
         self.get(parameter).map_or(Place::File, |(position, _)| Place::Key(position))
     }
 
@@ -101,6 +118,23 @@ impl<'a> Keys<'a> {
         Ok(self.number(parameter, most)?.filter(|number| *number != 0))
     }
 
+    /// Of how many layers the last is global: a number (0 for no layer), or for each layer whether it is local.
+    pub(super) fn period(&self, parameter: Parameter, n_layer: usize, most: usize) -> Result<Option<usize>> {
+        let none = usize::MAX;
+        let Some(layers) = self.get(parameter).and_then(|(_, value)| value.as_array()) else {
+            return Ok(self.number(parameter, most)?.map(|period| if period == 0 { none } else { period }));
+        };
+        let local = |value: Value<'_>| value.as_bool().or(value.as_u64().map(|local| local != 0));
+        let follows = |period: usize| {
+            let pattern = (1..).map(|layer: usize| !layer.is_multiple_of(period));
+            layers.iter().map(local).zip(pattern).all(|(local, pattern)| local == Some(pattern))
+        };
+        if layers.iter().count() < n_layer {
+            return Err(self.unsupported(parameter));
+        }
+        [none].into_iter().chain(1..=n_layer).find(|p| follows(*p)).map(Some).ok_or(self.unsupported(parameter))
+    }
+
     /// A number from 1 to `most` that the model cannot do without.
     pub(super) fn need(&self, parameter: Parameter, most: usize) -> Result<usize> {
         self.length(parameter, most)?.ok_or(self.missing(parameter))
@@ -114,6 +148,12 @@ impl<'a> Keys<'a> {
         }
     }
 
+    /// A float that is finite and above zero; 0, as converters write it, is the same as none.
+    pub(super) fn positive_or_zero(&self, parameter: Parameter) -> Result<Option<f32>> {
+        let zero = self.get(parameter).and_then(|(_, value)| value.as_f32()) == Some(0.0);
+        if zero { Ok(None) } else { self.positive(parameter) }
+    }
+
     /// A float that is finite and above zero.
     pub(super) fn positive(&self, parameter: Parameter) -> Result<Option<f32>> {
         let Some((position, value)) = self.get(parameter) else { return Ok(None) };
@@ -124,31 +164,17 @@ impl<'a> Keys<'a> {
         if number.is_finite() && number > 0.0 { Ok(Some(number)) } else { Err(range) }
     }
 
-    /// Span of the layers that see everything.
-    pub(super) fn global_span(&self) -> Result<Span> {
-        let rope_base = self.positive(Parameter::RopeBase)?.unwrap_or(ROPE_BASE);
-        let factor = match self.get(Parameter::RopeScalingType).map(|(_, value)| value.as_str()) {
-            Some(Some("none")) => None,
-            None | Some(Some("linear")) => {
-                // Converters write 0 where there is no scaling.
-                let zero = |parameter| self.get(parameter).and_then(|(_, value)| value.as_f32()) == Some(0.0);
-                let read = |parameter| if zero(parameter) { Ok(None) } else { self.positive(parameter) };
-                let factor = read(Parameter::RopeScalingFactor)?;
-                factor.map_or_else(|| read(Parameter::RopeScaleLinear), |factor| Ok(Some(factor)))?
-            }
-            _ => return Err(self.unsupported(Parameter::RopeScalingType)),
-        };
-        let rope_scale = factor.map_or(1.0, |factor| 1.0 / factor);
-        if !rope_scale.is_finite() {
-            let found = u64::from(factor.unwrap_or(0.0).to_bits());
-            return Err(Error::new(Code::MetadataRange, self.place(Parameter::RopeScalingFactor)).values(0, found));
+    /// Refuses a switch that is not as the family has it.
+    pub(super) fn same_switch_if_there(&self, parameter: Parameter, on: bool) -> Result<()> {
+        match self.get(parameter) {
+            Some((_, value)) if value.as_bool() != Some(on) => Err(self.unsupported(parameter)),
+            _ => Ok(()),
         }
-        Ok(Span { window: None, rope_base, rope_scale })
     }
 
     /// Refuses models whose keys ask for what the forward pass does not do.
-    pub(super) fn refuse_unsupported(&self) -> Result<()> {
-        for (parameter, neutral) in NEUTRAL {
+    pub(super) fn refuse_unsupported(&self, family: &Family) -> Result<()> {
+        for (parameter, neutral) in NEUTRAL.iter().filter(|(parameter, _)| !follows(family, *parameter)) {
             let Some((_, value)) = self.get(*parameter) else { continue };
             let number = match value.as_u64() {
                 Some(number) => u8::try_from(number).ok().map(f32::from),

@@ -2,6 +2,7 @@ use super::*;
 use crate::error::{Code, Error, Place};
 use crate::forward::subject;
 use crate::forward::tests::tiny::{GEMMA3, LLAMA, Value, metadata, pairs};
+use crate::kernel::generic::rope::Yarn;
 use std::vec::Vec;
 
 /// The keys of a tiny model with some replaced or added (`Some`) or left out (`None`).
@@ -19,6 +20,15 @@ fn gemma3(changes: &[(&str, Option<Value<'_>>)]) -> Result<Config> {
     read("gemma3", GEMMA3, changes)
 }
 
+/// A rotation that nothing stretches.
+fn turned(base: f32) -> Rotation {
+    Rotation { base, scale: 1.0, magnitude: 1.0, yarn: None }
+}
+
+fn scale(span: Span) -> f32 {
+    span.rope.expect("rotary").scale
+}
+
 #[test]
 fn defaults_are_those_of_the_format() {
     let rope = [("rope.scaling.type", None), ("rope.scaling.factor", None), ("rope.freq_base", None)];
@@ -26,7 +36,7 @@ fn defaults_are_those_of_the_format() {
     let config = llama(&all).expect("it reads");
     assert_eq!((config.n_head(), config.n_head_kv(), config.head_dim(), config.rope_dims()), (4, 4, 4, 4));
     assert_eq!((config.query_len(), config.kv_len()), (16, 16));
-    assert_eq!(config.span(0), Span { window: None, rope_base: 10_000.0, rope_scale: 1.0 });
+    assert_eq!(config.span(0), Span { window: None, rope: Some(turned(10_000.0)) });
     assert_eq!((config.embedding_scale(), config.attention_scale()), (1.0, 0.5));
 }
 
@@ -34,8 +44,8 @@ fn defaults_are_those_of_the_format() {
 fn the_window_spares_the_last_layer_of_a_period() {
     let config = gemma3(&[("attention.sliding_window_pattern", None), ("rope.freq_base_swa", None)]);
     let config = config.expect("it reads");
-    let local = Span { window: Some(3), rope_base: 10_000.0, rope_scale: 1.0 };
-    let global = Span { window: None, rope_base: 1000.0, rope_scale: 1.0 };
+    let local = Span { window: Some(3), rope: Some(turned(10_000.0)) };
+    let global = Span { window: None, rope: Some(turned(1000.0)) };
     let spans = [0, 4, 5, 6, 11, 12].map(|layer| config.span(layer));
     assert_eq!(spans, [local, local, global, local, global, local]);
     assert_eq!(config.embedding_scale(), 4.0);
@@ -44,7 +54,7 @@ fn the_window_spares_the_last_layer_of_a_period() {
     assert_eq!((config.span(0), config.span(1)), (global, global));
     // Linear scaling is for global layers.
     let config = gemma3(&[("rope.scaling.factor", Some(Value::F32(8.0)))]).expect("it reads");
-    assert_eq!((config.span(0).rope_scale, config.span(1).rope_scale), (1.0, 0.125));
+    assert_eq!((scale(config.span(0)), scale(config.span(1))), (1.0, 0.125));
 }
 
 #[test]
@@ -73,7 +83,7 @@ fn a_missing_key_is_named() {
     // A head's length follows from the embedding only when that divides.
     let error = llama(&[("attention.head_count", Some(Value::U32(6)))]).expect_err("16 / 6");
     assert_eq!((error.code, subject(&error)), (Code::MissingKey, Some("attention.key_length")));
-    let error = read("gpt2", LLAMA, &[]).expect_err("not one of ours");
+    let error = read("mamba", LLAMA, &[]).expect_err("not one of ours");
     assert_eq!(error, Error::new(Code::UnsupportedArchitecture, Place::File));
 }
 
@@ -116,7 +126,7 @@ fn numbers_out_of_range_are_refused_with_limit_and_value() {
     }
     // Zero is how converters write "no scaling".
     let unscaled = llama(&[("rope.scaling.factor", Some(Value::F32(0.0)))]).expect("no scaling");
-    assert_eq!(unscaled.global().rope_scale, 1.0);
+    assert_eq!(scale(unscaled.global()), 1.0);
     for (key, value) in [
         ("block_count", Value::F32(2.0)),
         ("block_count", Value::Str("2")),
@@ -131,15 +141,14 @@ fn numbers_out_of_range_are_refused_with_limit_and_value() {
 #[test]
 fn what_this_build_does_not_compute_is_refused() {
     for (key, value) in [
-        ("expert_count", Value::U32(8)),
+        ("expert_weights_scale", Value::F32(2.0)),
         ("attention.value_length", Value::U32(8)),
         ("attention.head_count_kv", Value::List(&[2, 2])),
         ("attention.sliding_window", Value::U32(4096)),
         ("attention.causal", Value::Bool(false)),
         ("attention.scale", Value::F32(0.1)),
-        ("rope.scaling.type", Value::Str("yarn")),
+        ("rope.scaling.type", Value::Str("ntk")),
         ("rope.scaling.type", Value::U32(1)),
-        ("rope.scaling.attn_factor", Value::F32(1.2)),
         ("rope.dimension_sections", Value::List(&[1, 1])),
         ("final_logit_softcapping", Value::F32(30.0)),
         ("logit_scale", Value::F32(0.25)),
@@ -161,5 +170,127 @@ fn what_this_build_does_not_compute_is_refused() {
     ] {
         assert!(llama(&[(key, Some(value))]).is_ok(), "{key}");
     }
-    assert_eq!(llama(&[("rope.scaling.type", Some(Value::Str("none")))]).expect("it reads").span(0).rope_scale, 1.0);
+    let unscaled = llama(&[("rope.scaling.type", Some(Value::Str("none")))]).expect("it reads");
+    assert_eq!(scale(unscaled.span(0)), 1.0);
 }
+
+/// A head of 64, trained on 4096 positions: the pairs that turn 32 times and once over them are 10.47 and 22.51.
+#[test]
+fn yarn_is_llama_cpps() {
+    let keys = [
+        ("embedding_length", Some(Value::U32(256))),
+        ("rope.dimension_count", Some(Value::U32(64))),
+        ("rope.freq_base", Some(Value::F32(10_000.0))),
+        ("rope.scaling.type", Some(Value::Str("yarn"))),
+        ("rope.scaling.factor", Some(Value::F32(4.0))),
+        ("rope.scaling.original_context_length", Some(Value::U32(4096))),
+    ];
+    let rotation = llama(&keys).expect("it reads").span(0).rope.expect("rotary");
+    assert_eq!((rotation.base, rotation.scale), (10_000.0, 0.25));
+    assert_eq!(rotation.yarn, Some(Yarn { low: 10.0, high: 23.0 }));
+    assert!((rotation.magnitude - 1.138_629_4).abs() < 1e-6, "{}", rotation.magnitude);
+    let factor = ("rope.scaling.attn_factor", Some(Value::F32(2.0)));
+    let rotation = llama(&[&keys[..], &[factor]].concat()).expect("it reads").span(0).rope.expect("rotary");
+    assert!((rotation.magnitude - 2.277_258_9).abs() < 1e-6, "{}", rotation.magnitude);
+    // A factor below 1 sharpens nothing; without the key the context is the original one: 64 positions, so that no pair
+    // turns 32 times over it, and the pair that turns once is 8.06.
+    let short = [&keys[..4], &[("rope.scaling.factor", Some(Value::F32(0.5)))]].concat();
+    let rotation = llama(&short).expect("it reads").span(0).rope.expect("rotary");
+    assert_eq!((rotation.scale, rotation.magnitude), (2.0, 1.0));
+    assert_eq!(rotation.yarn, Some(Yarn { low: 0.0, high: 9.0 }));
+}
+
+#[test]
+fn the_attention_factor_goes_with_every_scaling() {
+    let factor = ("rope.scaling.attn_factor", Some(Value::F32(1.25)));
+    let magnitude = |config: Config, layer| config.span(layer).rope.map(|rope| rope.magnitude);
+    assert_eq!(magnitude(llama(&[factor]).expect("it reads"), 0), Some(1.25));
+    let config = gemma3(&[factor]).expect("it reads");
+    assert_eq!((magnitude(config, 0), magnitude(config, 1)), (Some(1.25), Some(1.25)));
+    // OLMo 3's local layers are not touched by anything.
+    let window = ("attention.sliding_window", Some(Value::U32(3)));
+    let config = read("olmo2", LLAMA, &[factor, window]).expect("it reads");
+    assert_eq!((magnitude(config, 2), magnitude(config, 3)), (Some(1.0), Some(1.25)));
+    assert_eq!(config.span(2), Span { window: Some(3), rope: Some(turned(100.0)) });
+}
+
+#[test]
+fn long_divisors_are_for_some_families_and_types() {
+    let context = ("rope.scaling.original_context_length", Some(Value::U32(32)));
+    let long = ("rope.scaling.type", Some(Value::Str("longrope")));
+    assert_eq!(llama(&[context]).expect("it reads").short_context(), None);
+    assert_eq!(llama(&[context, long]).expect("it reads").short_context(), Some(32));
+    assert_eq!(read("phi3", LLAMA, &[context]).expect("it reads").short_context(), Some(32));
+    assert_eq!(read("phi3", LLAMA, &[]).expect("it reads").short_context(), Some(64));
+    assert_eq!(read("qwen2", LLAMA, &[context, long]).expect("it reads").short_context(), None);
+}
+
+#[test]
+fn layers_that_differ_are_those_of_the_family() {
+    let window = ("attention.sliding_window", Some(Value::U32(7)));
+    let spans = |config: Result<Config>| {
+        let config = config.expect("it reads");
+        [0, 1, 2, 3, 4].map(|layer| config.span(layer)).map(|span| (span.window, span.rope.is_some()))
+    };
+    let (all, none) = ((None, true), (None, false));
+    let local = (Some(7), true);
+    assert_eq!(spans(read("smollm3", LLAMA, &[])), [all, all, all, none, all]);
+    assert_eq!(spans(read("gemma2", LLAMA, &[window])), [local, all, local, all, local]);
+    assert_eq!(spans(read("gemma2", LLAMA, &[]))[..2], [(Some(4096), true), all]);
+    assert_eq!(spans(read("phi3", LLAMA, &[window])), [all; 5]);
+    assert_eq!(spans(read("olmo2", LLAMA, &[])), [all; 5]);
+    let keys =
+        [window, ("logit_scale", Some(Value::F32(0.5))), ("attention.layer_norm_epsilon", Some(Value::F32(1e-5)))];
+    assert_eq!(spans(read("cohere2", LLAMA, &keys)), [local, local, local, none, local]);
+    for (at, key) in ["attention.sliding_window", "logit_scale", "attention.layer_norm_epsilon"].iter().enumerate() {
+        let others: Vec<_> = keys.iter().enumerate().filter(|(other, _)| *other != at).map(|(_, key)| *key).collect();
+        let error = read("cohere2", LLAMA, &others).expect_err(key);
+        assert_eq!((error.code, subject(&error)), (Code::MissingKey, Some(*key)));
+    }
+    // A list that says the same for each layer; one that no period gives is refused.
+    let pattern = |list| ("attention.sliding_window_pattern", Some(Value::List(list)));
+    assert_eq!(spans(read("olmo2", LLAMA, &[window, pattern(&[1, 0])])), [local, all, local, all, local]);
+    assert_eq!(spans(read("olmo2", LLAMA, &[window, pattern(&[1, 1, 1])])), [local; 5]);
+    assert_eq!(spans(read("olmo2", LLAMA, &[window, pattern(&[0, 0])])), [all; 5]);
+    for list in [&[1, 0, 0, 1][..], &[1]] {
+        let error = read("olmo2", LLAMA, &[window, pattern(list)]).expect_err("irregular, or too short");
+        assert_eq!(subject(&error), Some("attention.sliding_window_pattern"));
+    }
+    let nothing = ("attention.sliding_window_pattern", Some(Value::U32(0)));
+    assert_eq!(spans(read("olmo2", LLAMA, &[window, nothing])), [local; 5]);
+    let off = ("rope.scaling.finetuned", Some(Value::Bool(false)));
+    assert_eq!(spans(read("granite", LLAMA, &[off, keys[1]])), [none; 5]);
+    assert_eq!(spans(read("llama", LLAMA, &[off])), [all; 5]);
+}
+
+#[test]
+fn factors_and_caps_are_those_of_the_family() {
+    let keys = [
+        ("logit_scale", Some(Value::F32(8.0))),
+        ("residual_scale", Some(Value::F32(0.25))),
+        ("embedding_scale", Some(Value::F32(12.0))),
+        ("attention.scale", Some(Value::F32(0.125))),
+    ];
+    let factors = |config: Config| {
+        (config.logit_scale(), config.residual_scale(), config.embedding_scale(), config.attention_scale())
+    };
+    assert_eq!(factors(read("granite", LLAMA, &keys).expect("it reads")), (0.125, 0.25, 12.0, 0.125));
+    assert_eq!(factors(read("granite", LLAMA, &keys[..1]).expect("it reads")), (0.125, 1.0, 1.0, 0.5));
+    let error = read("granite", LLAMA, &keys[1..]).expect_err("it is needed");
+    assert_eq!((error.code, subject(&error)), (Code::MissingKey, Some("logit_scale")));
+    let layer = ("attention.layer_norm_epsilon", Some(Value::F32(1e-5)));
+    assert_eq!(factors(read("command-r", LLAMA, &[keys[0], layer]).expect("it reads")).0, 8.0);
+    assert_eq!(factors(read("command-r", LLAMA, &[layer]).expect("it reads")).0, 1.0);
+
+    let cap = ("final_logit_softcapping", Some(Value::F32(20.0)));
+    let caps = |config: Config| (config.attention_softcap(), config.final_softcap());
+    assert_eq!(caps(read("gemma2", LLAMA, &[]).expect("it reads")), (Some(50.0), Some(30.0)));
+    assert_eq!(caps(read("gemma2", LLAMA, &[cap]).expect("it reads")), (Some(50.0), Some(20.0)));
+    assert_eq!(caps(read("gemma3", LLAMA, &[cap]).expect("it reads")), (None, Some(20.0)));
+    assert_eq!(caps(read("gemma3", LLAMA, &[]).expect("it reads")), (None, None));
+    let scale = |layers| read("gemma2", LLAMA, &[("block_count", Some(Value::U32(layers))), KEY_LENGTH]);
+    assert_eq!(scale(46).expect("it reads").attention_scale(), 0.5);
+    assert_eq!(scale(26).expect("it reads").attention_scale(), 0.25);
+}
+
+const KEY_LENGTH: (&str, Option<Value<'_>>) = ("attention.key_length", Some(Value::U32(16)));

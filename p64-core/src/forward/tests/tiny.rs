@@ -94,6 +94,7 @@ pub const GEMMA3: &[(&str, Value<'_>)] = &[
 pub const N_VOCAB: usize = 11;
 
 /// Tensors of F32.
+#[derive(Clone)]
 pub struct Tiny {
     pub tensors: Vec<(String, Vec<u32>, Vec<f32>)>,
     bytes: Vec<Vec<u8>>,
@@ -138,8 +139,13 @@ impl Tiny {
         Self::new(&[("token_embd.weight", 16, N_VOCAB), ("output_norm.weight", 16, 1)], &layer, 3)
     }
 
+    /// No tensors at all.
+    pub fn empty() -> Self {
+        Self { tensors: Vec::new(), bytes: Vec::new() }
+    }
+
     fn new(globals: &[(&str, u32, usize)], layer: &[(&str, u32, usize)], layers: usize) -> Self {
-        let mut this = Self { tensors: Vec::new(), bytes: Vec::new() };
+        let mut this = Self::empty();
         for (name, cols, rows) in globals {
             this.add(name, *cols, *rows);
         }
@@ -151,18 +157,44 @@ impl Tiny {
         this
     }
 
+    /// Only these tensors.
+    pub fn of(tensors: &[(&str, u32, usize)]) -> Self {
+        Self::new(tensors, &[], 0)
+    }
+
+    /// Makes a tensor's values twice as large.
+    pub fn double(&mut self, index: usize) {
+        let (name, _, values) = &self.tensors[index];
+        let (name, values) = (name.clone(), values.clone());
+        self.set(&name, |index| values[index] * 2.0);
+    }
+
     /// Adds a tensor: norms and divisors around 1, others around 0.
     pub fn add(&mut self, name: &str, cols: u32, rows: usize) {
+        let dims = [cols as usize, rows];
+        self.add_shape(name, if rows == 1 { &dims[..1] } else { &dims });
+    }
+
+    /// [`Tiny::add`] in any shape.
+    pub fn add_shape(&mut self, name: &str, dims: &[usize]) {
         let mut state = crate::hash::fnv1a64(name.as_bytes());
-        let middle = if rows == 1 { 1.0 } else { 0.0 };
-        let values = (0..cols as usize * rows).map(|_| {
+        let middle = if dims.len() == 1 { 1.0 } else { 0.0 };
+        let values = (0..dims.iter().product()).map(|_| {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             middle + ((state >> 40) as f32 / (1u64 << 24) as f32 - 0.5) * 0.9
         });
         let values: Vec<f32> = values.collect();
-        let dims = if rows == 1 { std::vec![cols] } else { std::vec![cols, rows as u32] };
+        let dims = dims.iter().map(|dim| *dim as u32).collect();
         self.bytes.push(values.iter().flat_map(|value| value.to_le_bytes()).collect());
         self.tensors.push((name.to_string(), dims, values));
+    }
+
+    /// Replaces a tensor's values by those of their places.
+    pub fn set(&mut self, name: &str, value: impl Fn(usize) -> f32) {
+        let index = self.tensors.iter().position(|tensor| tensor.0 == name).expect("it is there");
+        let values: Vec<f32> = (0..self.tensors[index].2.len()).map(value).collect();
+        self.bytes[index] = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+        self.tensors[index].2 = values;
     }
 
     /// Takes a tensor out.

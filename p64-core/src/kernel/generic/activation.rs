@@ -32,6 +32,14 @@ pub fn gelu_f16(x: f32) -> f32 {
     from_f16(&to_f16(gelu(from_f16(&to_f16(x)))))
 }
 
+/// `x[i] = cap * tanh(x[i] / cap)`, which keeps every value between `-cap` and `cap`.
+pub fn softcap(x: &mut [f32], cap: f32) {
+    let inverse = 1.0 / cap;
+    for x in x {
+        *x = cap * libm::tanhf(*x * inverse);
+    }
+}
+
 /// `gate[i] = silu(gate[i]) * up[i]`.
 pub fn silu_gate(gate: &mut [f32], up: &[f32]) {
     gated(gate, up, silu);

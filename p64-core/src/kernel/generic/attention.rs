@@ -1,6 +1,8 @@
 //! Grouped-query attention of one query position over a key-value cache.
 #![forbid(unsafe_code)]
 
+use super::activation::softcap;
+use super::cache::{Kept, Rows};
 use super::softmax::softmax;
 use crate::error::{Code, Error, Place, Result};
 use core::ops::Range;
@@ -16,13 +18,15 @@ pub struct Attention {
     pub head_dim: usize,
     /// Factor of every score, usually `1 / sqrt(head_dim)`.
     pub scale: f32,
+    /// Where there is one, a scaled score `s` becomes `softcap * tanh(s / softcap)`.
+    pub softcap: Option<f32>,
 }
 
 impl Attention {
     /// Attends from one position to the `visible` ones.
     ///
-    /// `q` and `out` are `n_head` x `head_dim`; `keys` and `values` are positions x `n_kv_head` x `head_dim`. A sliding
-    /// window is a range that does not begin at 0. `scores` is scratch for at least `visible.len()` values.
+    /// `q` and `out` are `n_head` x `head_dim`; `keys` and `values` are positions x `n_kv_head` x `head_dim`, a head
+    /// being whole blocks. A sliding window is a range that does not begin at 0. `scores` is scratch for at least `visible.len()` values.
     ///
     /// # Errors
     /// [`Code::LengthMismatch`] when `q` or `out` has not `n_head * head_dim` elements or the heads do not divide,
@@ -30,8 +34,8 @@ impl Attention {
     pub fn attend(
         &self,
         q: &[f32],
-        keys: &[f32],
-        values: &[f32],
+        keys: Rows<'_>,
+        values: Rows<'_>,
         visible: Range<usize>,
         scores: &mut [f32],
         out: &mut [f32],
@@ -59,13 +63,13 @@ impl Attention {
         &self,
         kv_head: usize,
         q: &[f32],
-        keys: &[f32],
-        values: &[f32],
+        keys: Rows<'_>,
+        values: Rows<'_>,
         visible: Range<usize>,
         scores: &mut [f32],
         out: &mut [f32],
     ) -> Result<()> {
-        let Self { n_kv_head, head_dim, scale, .. } = *self;
+        let Self { n_kv_head, head_dim, .. } = *self;
         let group = self.group_len()?;
         for (need, have) in
             [(group, q.len()), (group, out.len()), (n_kv_head, kv_head.saturating_add(1).max(n_kv_head))]
@@ -74,27 +78,74 @@ impl Attention {
                 return Err(Error::new(Code::LengthMismatch, Place::File).values(need as u64, have as u64));
             }
         }
-        let stride = n_kv_head.saturating_mul(head_dim);
-        let (from, to) = (visible.start.saturating_mul(stride), visible.end.saturating_mul(stride));
-        let keys = keys.get(from..to).ok_or(Error::buffer_too_small(to, keys.len()))?;
-        let values = values.get(from..to).ok_or(Error::buffer_too_small(to, values.len()))?;
         let have = scores.len();
         let scores = scores.get_mut(..visible.len()).ok_or(Error::buffer_too_small(visible.len(), have))?;
-
-        let offset = kv_head * head_dim;
         for (q, out) in q.chunks_exact(head_dim).zip(out.chunks_exact_mut(head_dim)) {
-            for (score, key) in scores.iter_mut().zip(heads(keys, stride, offset, head_dim)) {
-                *score = scale * dot(q, key);
+            match keys {
+                Rows::F32(keys) => self.score(kv_head, q, keys, &visible, scores),
+                Rows::F16(keys) => self.score(kv_head, q, keys, &visible, scores),
+                Rows::Q8_0(keys) => self.score(kv_head, q, keys, &visible, scores),
+            }?;
+            if let Some(cap) = self.softcap {
+                softcap(scores, cap);
             }
             softmax(scores);
-            out.fill(0.0);
-            for (score, value) in scores.iter().zip(heads(values, stride, offset, head_dim)) {
-                for (out, value) in out.iter_mut().zip(value) {
-                    *out += score * value;
-                }
-            }
+            match values {
+                Rows::F32(values) => self.mix(kv_head, scores, values, &visible, out),
+                Rows::F16(values) => self.mix(kv_head, scores, values, &visible, out),
+                Rows::Q8_0(values) => self.mix(kv_head, scores, values, &visible, out),
+            }?;
         }
         Ok(())
+    }
+
+    /// The scaled products of a query head with the visible keys.
+    fn score<K: Kept>(
+        &self,
+        kv_head: usize,
+        q: &[f32],
+        keys: &[K],
+        visible: &Range<usize>,
+        scores: &mut [f32],
+    ) -> Result<()> {
+        for (score, key) in scores.iter_mut().zip(self.heads(kv_head, keys, visible)?) {
+            *score = self.scale * K::dot(q, key);
+        }
+        Ok(())
+    }
+
+    /// The sum of the visible values, each times its share.
+    fn mix<V: Kept>(
+        &self,
+        kv_head: usize,
+        shares: &[f32],
+        values: &[V],
+        visible: &Range<usize>,
+        out: &mut [f32],
+    ) -> Result<()> {
+        out.fill(0.0);
+        for (share, value) in shares.iter().zip(self.heads(kv_head, values, visible)?) {
+            V::add(*share, value, out);
+        }
+        Ok(())
+    }
+
+    /// One key or value head of every visible position.
+    fn heads<'a, T: Kept>(
+        &self,
+        kv_head: usize,
+        rows: &'a [T],
+        visible: &Range<usize>,
+    ) -> Result<impl Iterator<Item = &'a [T]>> {
+        let len = self.head_dim / T::ELEMENTS;
+        if !self.head_dim.is_multiple_of(T::ELEMENTS) {
+            return Err(Error::new(Code::PartialBlock, Place::File).values(T::ELEMENTS as u64, self.head_dim as u64));
+        }
+        let stride = self.n_kv_head.saturating_mul(len);
+        let (from, to) = (visible.start.saturating_mul(stride), visible.end.saturating_mul(stride));
+        let rows = rows.get(from..to).ok_or(Error::buffer_too_small(to, rows.len()))?;
+        let offset = kv_head.saturating_mul(len);
+        Ok(rows.chunks_exact(stride).map(move |row| row.get(offset..offset + len).unwrap_or_default()))
     }
 
     /// Length of the queries that share a key and value head.
@@ -105,26 +156,4 @@ impl Attention {
         }
         Ok((n_head / n_kv_head).saturating_mul(head_dim))
     }
-}
-
-/// One head of every position.
-fn heads(cache: &[f32], stride: usize, offset: usize, head_dim: usize) -> impl Iterator<Item = &[f32]> {
-    cache.chunks_exact(stride).map(move |position| position.get(offset..offset + head_dim).unwrap_or_default())
-}
-
-/// A sum of products in eight independent lanes.
-#[inline]
-fn dot(a: &[f32], b: &[f32]) -> f32 {
-    let mut sums = [0.0f32; 8];
-    let ((a, a_rest), (b, b_rest)) = (a.as_chunks::<8>(), b.as_chunks::<8>());
-    for (a, b) in a.iter().zip(b) {
-        for ((sum, a), b) in sums.iter_mut().zip(a).zip(b) {
-            *sum += a * b;
-        }
-    }
-    for ((sum, a), b) in sums.iter_mut().zip(a_rest).zip(b_rest) {
-        *sum += a * b;
-    }
-    let [a, b, c, d, e, f, g, h] = sums;
-    ((a + e) + (c + g)) + ((b + f) + (d + h))
 }

@@ -10,6 +10,15 @@ pub enum Pairing {
     Split,
 }
 
+/// Which pairs YaRN leaves alone and which it slows down (GGML's correction dimensions).
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Yarn {
+    /// Pairs up to this one turn at the frequency they were trained with.
+    pub low: f32,
+    /// Pairs from this one on turn at `freq_scale` of it, those between at something between.
+    pub high: f32,
+}
+
 /// How a model turns its heads.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Rope<'a> {
@@ -25,6 +34,20 @@ pub struct Rope<'a> {
     pub freq_scale: f32,
     /// One divisor for each pair's angle (`rope_freqs.weight`).
     pub freq_factors: Option<&'a [f32]>,
+    /// The pairs that `freq_scale` is for; every pair where there is none.
+    pub yarn: Option<Yarn>,
+    /// Factor of the elements that turn.
+    pub magnitude: f32,
+}
+
+impl Yarn {
+    /// The angle of a pair whose trained angle is `theta`.
+    fn angle(self, pair: usize, theta: f32, freq_scale: f32) -> f32 {
+        #[expect(clippy::cast_precision_loss, reason = "a head has far fewer than 2^24 elements")]
+        let ramp = (pair as f32 - self.low) / (self.high - self.low).max(0.001);
+        let kept = 1.0 - ramp.clamp(0.0, 1.0);
+        freq_scale * theta * (1.0 - kept) + theta * kept
+    }
 }
 
 impl Rope<'_> {
@@ -33,7 +56,7 @@ impl Rope<'_> {
     ///
     /// The powers are built by repeated multiplication in `f32`, as GGML does, so that both round alike.
     pub fn apply(&self, x: &mut [f32], position: usize) {
-        let Self { head_dim, rope_dim, .. } = *self;
+        let Self { head_dim, rope_dim, magnitude, .. } = *self;
         debug_assert!(rope_dim <= head_dim && rope_dim.is_multiple_of(2));
         if head_dim == 0 || rope_dim > head_dim {
             return;
@@ -42,8 +65,11 @@ impl Rope<'_> {
         let (mut angle, step) = (position as f32, libm::powf(self.freq_base, -2.0 / rope_dim as f32));
         for pair in 0..rope_dim / 2 {
             let factor = self.freq_factors.and_then(|factors| factors.get(pair)).copied().unwrap_or(1.0);
-            let theta = self.freq_scale * (angle / factor);
-            let (sin, cos) = (libm::sinf(theta), libm::cosf(theta));
+            let theta = match self.yarn {
+                None => self.freq_scale * (angle / factor),
+                Some(yarn) => yarn.angle(pair, angle / factor, self.freq_scale),
+            };
+            let (sin, cos) = (libm::sinf(theta) * magnitude, libm::cosf(theta) * magnitude);
             let (first, distance) = match self.pairing {
                 Pairing::Adjacent => (2 * pair, 1),
                 Pairing::Split => (pair, rope_dim / 2),

@@ -170,7 +170,7 @@ fn a_value_that_is_not_finite_is_not_lost() {
 #[test]
 fn what_does_not_fit_is_refused() {
     let code = |dtype, rows, cols, len| Matrix::new(dtype, rows, cols, &std::vec![0; len]).expect_err("refused").code;
-    assert_eq!(code(DType::IQ2_S, 1, 256, 82), Code::UnsupportedDType);
+    assert_eq!(code(DType::Q8_K, 1, 256, 292), Code::UnsupportedDType);
     assert_eq!(code(DType::Q8_1, 1, 32, 36), Code::UnsupportedDType);
     assert_eq!(code(DType::Unknown(77), 1, 1, 1), Code::UnsupportedDType);
     assert_eq!(code(DType::Q4_0, 2, 48, 36), Code::PartialBlock);

@@ -50,6 +50,10 @@ impl Rng {
             DType::Q2_K => &[80, 82],
             DType::Q3_K => &[108],
             DType::Q6_K => &[208],
+            DType::TQ1_0 => &[52],
+            DType::TQ2_0 => &[64],
+            // The scale is in the upper nibbles of the last four words, or no f16 at all.
+            DType::IQ1_M | DType::MXFP4 | DType::NVFP4 => &[],
             DType::Q4KSoa => &[128, 130, 132, 134, 136, 138, 140, 142, 144, 146, 148, 150, 152, 154, 156, 158],
             _ => &[0],
         };
@@ -59,6 +63,16 @@ impl Rng {
         for block in bytes.chunks_exact_mut(size) {
             for offset in halves {
                 block[*offset..offset + 2].copy_from_slice(&to_f16(self.value() * 0.02));
+            }
+            match dtype {
+                DType::IQ1_M => {
+                    let [low, high] = to_f16(self.value() * 0.02);
+                    for (at, nibble) in [(49, low & 15), (51, low >> 4), (53, high & 15), (55, high >> 4)] {
+                        block[at] = block[at] & 15 | nibble << 4;
+                    }
+                }
+                DType::MXFP4 => block[0] = 116 + block[0] % 8,
+                _ => {}
             }
         }
         bytes

@@ -3,10 +3,12 @@
 use super::naive::{self, assert_close};
 use super::seeds::Rng;
 use crate::error::Code;
-use crate::kernel::generic::activation::{gelu, gelu_f16, gelu_f16_gate, gelu_gate, silu, silu_gate};
+use crate::kernel::generic::activation::{gelu, gelu_f16, gelu_f16_gate, gelu_gate, silu, silu_gate, softcap};
 use crate::kernel::generic::attention::Attention;
+use crate::kernel::generic::cache::Rows;
+use crate::kernel::generic::layernorm::layernorm_in_place;
 use crate::kernel::generic::rmsnorm::{rmsnorm, rmsnorm_heads, rmsnorm_in_place};
-use crate::kernel::generic::rope::{Pairing, Rope};
+use crate::kernel::generic::rope::{Pairing, Rope, Yarn};
 use crate::kernel::generic::softmax::softmax;
 use std::vec::Vec;
 
@@ -42,6 +44,58 @@ fn each_head_is_normalised_by_itself() {
     assert_eq!(heads, x);
 }
 
+#[test]
+fn layernorm_is_the_definition() {
+    for len in [1, 3, 64, 577] {
+        let mut rng = Rng::new(len as u64);
+        // Far from zero, so that a mean of the squares would not do.
+        let x: Vec<f32> = rng.activations(len).iter().map(|x| x + 3.0).collect();
+        let weight = rng.activations(len);
+        let mean = x.iter().map(|x| f64::from(*x)).sum::<f64>() / len as f64;
+        let variance = x.iter().map(|x| (f64::from(*x) - mean).powi(2)).sum::<f64>() / len as f64;
+        let scale = 1.0 / (variance + f64::from(1e-5f32)).sqrt();
+        let normed = x.iter().map(|x| (f64::from(*x) - mean) * scale);
+        let exact: Vec<f64> = normed.zip(&weight).map(|(x, w)| x * f64::from(*w)).collect();
+        let mut out = x;
+        layernorm_in_place(&mut out, &weight, 1e-5);
+        assert_close(&out, &exact, 2e-6);
+    }
+}
+
+/// Pairs up to the low one turn as trained, those from the high one on at the scale, pair 16 at `6 / 13` of the way.
+#[test]
+fn yarn_slows_down_the_slow_pairs() {
+    let yarn = Some(Yarn { low: 10.0, high: 23.0 });
+    let pairing = Pairing::Adjacent;
+    let rope = Rope {
+        head_dim: 64,
+        rope_dim: 64,
+        pairing,
+        freq_base: 1e4,
+        freq_scale: 0.25,
+        freq_factors: None,
+        yarn,
+        magnitude: 1.5,
+    };
+    let mut x = [0.0f32; 64];
+    x.iter_mut().step_by(2).for_each(|x| *x = 1.0);
+    rope.apply(&mut x, 3);
+    for (pair, turned) in x.chunks_exact(2).enumerate() {
+        let way = ((pair as f64 - 10.0) / 13.0).clamp(0.0, 1.0);
+        let angle = 3.0 * 1e4f64.powf(-2.0 * pair as f64 / 64.0) * (1.0 - way * 0.75);
+        assert_close(turned, &[1.5 * angle.cos(), 1.5 * angle.sin()], 2e-6);
+    }
+}
+
+#[test]
+fn a_soft_cap_bends_towards_its_bound() {
+    let mut x = [-1e9f32, -3.0, 0.0, 0.01, 30.0, 1e9];
+    let exact = x.map(|x| 30.0 * (f64::from(x) / 30.0).tanh());
+    softcap(&mut x, 30.0);
+    assert_close(&x, &exact, 1e-6);
+    assert_eq!((x[0], x[2], x[5]), (-30.0, 0.0, 30.0));
+}
+
 fn naive_rope(rope: &Rope<'_>, x: &[f32], position: usize) -> Vec<f64> {
     let mut out: Vec<f64> = x.iter().map(|x| f64::from(*x)).collect();
     let half = rope.rope_dim / 2;
@@ -67,7 +121,16 @@ fn rope_turns_pairs() {
     for pairing in [Pairing::Adjacent, Pairing::Split] {
         for (rope_dim, freq_scale, freq_factors) in [(64, 1.0, None), (48, 0.125, None), (64, 1.0, Some(&factors[..]))]
         {
-            let rope = Rope { head_dim: 64, rope_dim, pairing, freq_base: 1e5, freq_scale, freq_factors };
+            let rope = Rope {
+                head_dim: 64,
+                rope_dim,
+                pairing,
+                freq_base: 1e5,
+                freq_scale,
+                freq_factors,
+                yarn: None,
+                magnitude: 1.0,
+            };
             for position in [0, 1, 17, 511] {
                 let x = Rng::new(position as u64).activations(3 * 64);
                 let mut ours = x.clone();
@@ -150,12 +213,14 @@ fn gelu_f16_is_llama_cpps() {
 fn attention_is_the_definition() {
     for (n_head, n_kv_head, head_dim) in [(4, 4, 8), (9, 3, 64), (4, 1, 20)] {
         for visible in [0..1, 0..37, 30..41] {
-            let shape = Attention { n_head, n_kv_head, head_dim, scale: 0.3 };
+            let shape = Attention { n_head, n_kv_head, head_dim, scale: 0.3, softcap: None };
             let mut rng = Rng::new((n_head * 100 + visible.len()) as u64);
             let (q, stride) = (rng.activations(n_head * head_dim), n_kv_head * head_dim);
             let (keys, values) = (rng.activations(48 * stride), rng.activations(48 * stride));
             let (mut scores, mut out) = (std::vec![0.0; visible.len()], std::vec![f32::NAN; q.len()]);
-            shape.attend(&q, &keys, &values, visible.clone(), &mut scores, &mut out).expect("lengths fit");
+            shape
+                .attend(&q, Rows::F32(&keys), Rows::F32(&values), visible.clone(), &mut scores, &mut out)
+                .expect("lengths fit");
             for head in 0..n_head {
                 let offset = head / (n_head / n_kv_head) * head_dim;
                 let q = &q[head * head_dim..][..head_dim];
@@ -178,10 +243,11 @@ fn attention_is_the_definition() {
 
 #[test]
 fn attention_refuses_what_does_not_fit() {
-    let shape = Attention { n_head: 4, n_kv_head: 2, head_dim: 8, scale: 1.0 };
+    let shape = Attention { n_head: 4, n_kv_head: 2, head_dim: 8, scale: 1.0, softcap: None };
     let run = |shape: Attention, q: usize, cache: usize, visible, scores: usize| {
         let (mut scores, mut out, cache) = (std::vec![0.0; scores], std::vec![0.0; q], std::vec![0.0; cache]);
-        shape.attend(&std::vec![0.0; q], &cache, &cache, visible, &mut scores, &mut out).map_err(|error| error.code)
+        let rows = Rows::F32(&cache);
+        shape.attend(&std::vec![0.0; q], rows, rows, visible, &mut scores, &mut out).map_err(|error| error.code)
     };
     assert_eq!(run(shape, 32, 48, 0..3, 3), Ok(()));
     assert_eq!(run(shape, 31, 48, 0..3, 3), Err(Code::LengthMismatch));

@@ -1,0 +1,203 @@
+//! Rows of keys and values as a cache keeps them: written once, read by every later position.
+//!
+//! ```text
+//! F32    4 bytes an element     as computed
+//! F16    2 bytes an element     rounded to 11 bits
+//! Q8_0   34 bytes for 32        8-bit integers with an f16 step, as GGML's type of that name
+//! ```
+//!
+//! What is computed with a row is what its `f32` values would give, bit for bit.
+#![forbid(unsafe_code)]
+
+use crate::quant::float::{from_f16, to_f16};
+
+/// Elements of a Q8_0 block.
+pub const BLOCK: usize = 32;
+
+/// Bytes of a Q8_0 block.
+pub const BLOCK_BYTES: usize = 34;
+
+/// Rows of keys or values, one after the other.
+#[derive(Clone, Copy, Debug)]
+pub enum Rows<'a> {
+    /// Values.
+    F32(&'a [f32]),
+    /// Little-endian halves.
+    F16(&'a [[u8; 2]]),
+    /// Blocks.
+    Q8_0(&'a [[u8; BLOCK_BYTES]]),
+}
+
+impl Rows<'_> {
+    /// Number of elements.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        match self {
+            Self::F32(rows) => rows.len(),
+            Self::F16(rows) => rows.len(),
+            Self::Q8_0(rows) => rows.len().saturating_mul(BLOCK),
+        }
+    }
+
+    /// Whether there are no elements.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+impl<'a> From<&'a [f32]> for Rows<'a> {
+    fn from(rows: &'a [f32]) -> Self {
+        Self::F32(rows)
+    }
+}
+
+/// How a type keeps its elements, and what attention does with them.
+pub(super) trait Kept: Sized {
+    /// Elements of one `Self`.
+    const ELEMENTS: usize;
+
+    /// The sum of the products of a head with a row of as many elements.
+    fn dot(q: &[f32], row: &[Self]) -> f32;
+
+    /// `out += share * row`.
+    fn add(share: f32, row: &[Self], out: &mut [f32]);
+}
+
+/// Partial sums of a dot product.
+const LANES: usize = 8;
+
+impl Kept for f32 {
+    const ELEMENTS: usize = 1;
+
+    #[inline]
+    fn dot(q: &[f32], row: &[f32]) -> f32 {
+        let mut sums = [0.0f32; LANES];
+        let ((q, q_rest), (row, row_rest)) = (q.as_chunks::<LANES>(), row.as_chunks::<LANES>());
+        for (q, row) in q.iter().zip(row) {
+            multiply(&mut sums, q, row);
+        }
+        multiply(&mut sums, q_rest, row_rest);
+        total(sums)
+    }
+
+    #[inline]
+    fn add(share: f32, row: &[f32], out: &mut [f32]) {
+        for (out, value) in out.iter_mut().zip(row) {
+            *out += share * value;
+        }
+    }
+}
+
+impl Kept for [u8; 2] {
+    const ELEMENTS: usize = 1;
+
+    #[inline]
+    fn dot(q: &[f32], row: &[[u8; 2]]) -> f32 {
+        let mut sums = [0.0f32; LANES];
+        let ((q, q_rest), (row, row_rest)) = (q.as_chunks::<LANES>(), row.as_chunks::<LANES>());
+        for (q, row) in q.iter().zip(row) {
+            multiply(&mut sums, q, &row.map(|half| from_f16(&half)));
+        }
+        for ((sum, q), half) in sums.iter_mut().zip(q_rest).zip(row_rest) {
+            *sum += q * from_f16(half);
+        }
+        total(sums)
+    }
+
+    #[inline]
+    fn add(share: f32, row: &[[u8; 2]], out: &mut [f32]) {
+        for (out, half) in out.iter_mut().zip(row) {
+            *out += share * from_f16(half);
+        }
+    }
+}
+
+impl Kept for [u8; BLOCK_BYTES] {
+    const ELEMENTS: usize = BLOCK;
+
+    #[inline]
+    fn dot(q: &[f32], row: &[[u8; BLOCK_BYTES]]) -> f32 {
+        let mut sums = [0.0f32; LANES];
+        for (q, block) in q.as_chunks::<BLOCK>().0.iter().zip(row) {
+            for (q, values) in q.as_chunks::<LANES>().0.iter().zip(values(block).as_chunks::<LANES>().0) {
+                multiply(&mut sums, q, values);
+            }
+        }
+        total(sums)
+    }
+
+    #[inline]
+    fn add(share: f32, row: &[[u8; BLOCK_BYTES]], out: &mut [f32]) {
+        for (out, block) in out.as_chunks_mut::<BLOCK>().0.iter_mut().zip(row) {
+            for (out, value) in out.iter_mut().zip(values(block)) {
+                *out += share * value;
+            }
+        }
+    }
+}
+
+#[inline]
+fn multiply(sums: &mut [f32; LANES], q: &[f32], row: &[f32]) {
+    for ((sum, q), value) in sums.iter_mut().zip(q).zip(row) {
+        *sum += q * value;
+    }
+}
+
+#[inline]
+fn total(sums: [f32; LANES]) -> f32 {
+    let [a, b, c, d, e, f, g, h] = sums;
+    ((a + e) + (c + g)) + ((b + f) + (d + h))
+}
+
+/// The values of a block.
+#[inline]
+fn values(block: &[u8; BLOCK_BYTES]) -> [f32; BLOCK] {
+    let [low, high, quants @ ..] = block;
+    let step = from_f16(&[*low, *high]);
+    quants.map(|quant| step * f32::from(quant.cast_signed()))
+}
+
+/// Rounds values to halves. Of the two, the shorter bounds how many are written.
+pub fn write_f16(values: &[f32], out: &mut [[u8; 2]]) {
+    for (out, value) in out.iter_mut().zip(values) {
+        *out = to_f16(*value);
+    }
+}
+
+/// Rounds values to blocks of 32: the step is a 127th of the block's largest magnitude. Of the two, the shorter bounds how
+/// many are written. A value that is not finite makes its block's step NaN.
+pub fn write_q8_0(values: &[f32], out: &mut [[u8; BLOCK_BYTES]]) {
+    for (out, values) in out.iter_mut().zip(values.as_chunks::<BLOCK>().0) {
+        *out = block(values);
+    }
+}
+
+fn block(values: &[f32; BLOCK]) -> [u8; BLOCK_BYTES] {
+    // `max` passes NaN over; a sum of products with zero does not.
+    let poison = values.iter().fold(0.0f32, |sum, value| sum + value * 0.0);
+    let largest = values.iter().fold(poison, |largest, value| largest.max(value.abs()));
+    let step = largest / 127.0 + poison;
+    let inverse = 127.0 / largest;
+    let inverse = if inverse.is_finite() { inverse } else { 0.0 };
+    let mut out = [0; BLOCK_BYTES];
+    let (scale, quants) = out.split_at_mut(2);
+    scale.copy_from_slice(&to_f16(step));
+    for (quant, value) in quants.iter_mut().zip(values) {
+        *quant = nearest(value * inverse).cast_unsigned();
+    }
+    out
+}
+
+/// The nearest integer of a value within +-127, ties to even; 0 for NaN.
+#[inline]
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::as_conversions,
+    reason = "the magnitude was limited; the cast saturates"
+)]
+fn nearest(value: f32) -> i8 {
+    // Adding 1.5 * 2^23 leaves no fraction bits, so the addition itself rounds.
+    const SHIFT: f32 = 12_582_912.0;
+    ((value + SHIFT) - SHIFT) as i8
+}
