@@ -6,6 +6,6 @@ cd "$(dirname "$0")/.."
 # shellcheck source=scripts/llama_source.sh
 . scripts/llama_source.sh
 
-command -v python3 >/dev/null && python3 -m pip --version >/dev/null 2>&1 || scripts/apt.sh python3 python3-pip
+python3 -m pip --version >/dev/null 2>&1 || scripts/apt.sh python3 python3-pip
 python3 scripts/fetch_source.py --sha256 "$llama_sha256" --member vendor/llama.cpp/models --keep 'ggml-vocab-*' \
     --to models/vocabularies llama-cpp-python "$llama_version"

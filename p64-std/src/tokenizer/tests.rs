@@ -343,7 +343,7 @@ fn long_runs_take_linear_time() {
     for tokenizer in &others {
         for unit in UNITS {
             let text = unit.repeat((1 << 20) / unit.len());
-            assert!(tokenizer.encode(text.as_bytes(), true, true).len() <= text.len() + 3, "{unit:?}");
+            assert!(tokenizer.encode(text.as_bytes(), true, true).len() <= 2 * text.len() + 3, "{unit:?}");
         }
     }
     assert!(begin.elapsed() < Duration::from_secs(240), "{:?}", begin.elapsed());
