@@ -48,6 +48,12 @@ impl Pre {
         names::ROWS.iter().flat_map(|row| row.names.iter().copied())
     }
 
+    /// One name of every row.
+    #[cfg(test)]
+    pub(super) fn first_names() -> impl Iterator<Item = &'static str> {
+        names::ROWS.iter().filter_map(|row| row.names.first().copied())
+    }
+
     /// Whether a word that is a token as a whole is taken as it is.
     pub(super) const fn ignores_merges(self) -> bool {
         self.0.ignores_merges
