@@ -189,7 +189,9 @@ impl<'a> Keys<'a> {
         let tokens =
             self.strings(TOKENS)?.ok_or(TokenizerError::Missing { key: TOKENS, why: "it is the vocabulary" })?;
         let texts = collect_texts(TOKENS, tokens.len(), tokens.strings())?;
-        if matches!(model, Model::WordPiece | Model::Unigram | Model::Rwkv | Model::Plamo) && texts.longest() > MAX_WALKED {
+        if matches!(model, Model::WordPiece | Model::Unigram | Model::Rwkv | Model::Plamo)
+            && texts.longest() > MAX_WALKED
+        {
             let (limit, found) = (MAX_WALKED as u64, texts.longest() as u64);
             return Err(TokenizerError::Limit { key: TOKENS, what: "the longest token's length", limit, found });
         }
@@ -240,7 +242,8 @@ impl<'a> Keys<'a> {
             Some(array) => {
                 #[expect(clippy::cast_sign_loss, clippy::cast_possible_truncation, reason = "i8 and u8 are bytes here")]
                 let bytes: Vec<u8> = array.iter().map(|v| v.as_i64().unwrap_or(0) as u8).collect();
-                let what = "the map's double array does not end before the map, or a replacement has more than 128 bytes";
+                let what =
+                    "the map's double array does not end before the map, or a replacement has more than 128 bytes";
                 CharsMap::parse(&bytes).ok_or(TokenizerError::Element { key: CHARS_MAP, index: 0, what })?
             }
             None => CharsMap::default(),
