@@ -24,17 +24,20 @@ const CONTEXT: usize = 8;
 
 /// The target's body.
 pub fn run(data: &[u8]) {
-    let Some((choices, area)) = data.split_first_chunk::<8>() else { return };
-    let Ok(metadata) = Metadata::parse(area, 0) else { return };
-    let Ok(config) = Config::read(&metadata) else { return };
+    passes(data);
+}
+
+/// The same, answering whether the input was a model that passed its tokens: seeds that do not reach the pass are of no use.
+pub fn passes(data: &[u8]) -> bool {
+    let Some((choices, area)) = data.split_first_chunk::<8>() else { return false };
+    let Ok(metadata) = Metadata::parse(area, 0) else { return false };
+    let Ok(config) = Config::read(&metadata) else { return false };
     let measured = scratch::required_len(&config, usize::MAX, usize::MAX).floats;
     assert_eq!(measured, usize::MAX, "what does not fit says so");
     for layer in [0, config.n_layer() - 1, usize::MAX] {
         let _ = config.span(layer);
     }
-    if work(&config) <= MOST_WORK {
-        bound(&config, choices, area);
-    }
+    work(&config) <= MOST_WORK && bound(&config, choices, area)
 }
 
 fn work(config: &Config) -> usize {
@@ -47,7 +50,8 @@ fn work(config: &Config) -> usize {
         .saturating_mul(config.n_layer())
 }
 
-fn bound(config: &Config, choices: &[u8; 8], area: &[u8]) {
+/// Binds and passes.
+fn bound(config: &Config, choices: &[u8; 8], area: &[u8]) -> bool {
     let [types, kinds, payload, present, rows, ..] = *choices;
     let arena = arena(payload, area);
     let supported: Vec<DType> = DType::ALL.iter().copied().filter(|dtype| is_supported(*dtype)).collect();
@@ -62,12 +66,14 @@ fn bound(config: &Config, choices: &[u8; 8], area: &[u8]) {
     };
     let mut layers = Vec::new();
     for index in 0..config.n_layer() {
-        let Some(layer) = source.fit(|| Layer::bind(&source, config, index)) else { return };
+        let Some(layer) = source.fit(|| Layer::bind(&source, config, index)) else { return false };
         layers.push(layer);
     }
-    let Some(model) = source.fit(|| Model::new(&source, *config, layers.as_slice())) else { return };
-    let all = [KvType::F32, KvType::F16, KvType::Q8_0];
-    let types = KvTypes { keys: all[usize::from(kinds) % 3], values: all[usize::from(kinds / 3) % 3] };
+    let Some(model) = source.fit(|| Model::new(&source, *config, layers.as_slice())) else { return false };
+    let fitting: Vec<KvType> =
+        KvType::ALL.iter().copied().filter(|kind| config.head_dim().is_multiple_of(kind.block())).collect();
+    let kind = |choice: u8| fitting[usize::from(choice) % fitting.len()];
+    let types = KvTypes { keys: kind(kinds), values: kind(kinds / 3) };
     let activations = if kinds & 128 == 0 { Activations::Quantized } else { Activations::F32 };
     let tokens = [0, u32::from(rows)];
 
@@ -79,12 +85,16 @@ fn bound(config: &Config, choices: &[u8; 8], area: &[u8]) {
                 together.iter().zip(&apart).all(|(a, b)| a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan()));
             assert!(same, "a token's result depends on its company");
             assert!((argmax(&together) as usize) < model.n_vocab());
+            together.len() == model.n_vocab()
         }
-        (together, apart) => assert_eq!(together.map(|_| ()), apart.map(|_| ())),
+        (together, apart) => {
+            assert_eq!(together.map(|_| ()), apart.map(|_| ()));
+            false
+        }
     }
 }
 
-/// The logits of the last token.
+/// The logits of the last token; none when the buffers would be too long.
 fn pass<'w>(
     model: &Model<'w, &[Layer<'w>]>,
     types: KvTypes,
@@ -95,7 +105,7 @@ fn pass<'w>(
     let context = if model_positions(config) { config.context() } else { CONTEXT };
     let (need, words) = (scratch::required_len(config, 2, context), kv::required_len_of(config, types, context));
     if need.floats.max(words).max(need.activations) > MOST_FLOATS {
-        return Ok(vec![0.0]);
+        return Ok(Vec::new());
     }
     let mut kv = KvCache::of(config, types, context, vec![f32::NAN; words])?;
     // What buffers hold does not matter.
@@ -145,16 +155,13 @@ struct Grown<'w> {
 impl<'w> Grown<'w> {
     /// Tries until nothing that can be mended is refused.
     fn fit<T>(&self, attempt: impl Fn() -> Result<T>) -> Option<T> {
-        let mut previous = None;
+        // A layer has far fewer tensors, and each is mended a few times.
         for _ in 0..1000 {
-            let error = match attempt() {
+            match attempt() {
                 Ok(bound) => return (!self.full.get()).then_some(bound),
-                Err(error) => error,
-            };
-            if previous == Some(error) || !self.mend(&error) {
-                return None;
+                Err(error) if self.mend(&error) => {}
+                Err(_) => return None,
             }
-            previous = Some(error);
         }
         None
     }

@@ -303,6 +303,23 @@ fn unigram_takes_the_best_sum() {
     assert_eq!(prefixed.decode(&[9, 3, 3, 6]), b"a  b");
 }
 
+/// Models that walk a trie from every place of a text: a token of 64 KiB would be walked for every byte of `aaaa...`.
+#[test]
+fn a_token_that_every_place_would_walk_is_refused() {
+    for (len, passes) in [(1024, true), (1025, false)] {
+        let long = "a".repeat(len);
+        let scored = [("▁", -1.0), (long.as_str(), -2.0)];
+        let areas =
+            [wordpiece(&["▁", &long]), unigram(&scored), spm(&scored).model("rwkv"), spm(&scored).model("plamo2")];
+        for area in areas {
+            let refused = area.build().err().map(|error| error.to_string());
+            let text = "tokenizer.ggml.tokens: the longest token's length is 1025, the limit is 1024";
+            assert_eq!(refused, (!passes).then(|| text.to_owned()));
+        }
+        assert!(spm(&scored).build().is_ok(), "merging looks up what it joins and walks nothing");
+    }
+}
+
 /// A megabyte of the worst for each part, a quarter for each pre-tokenizer; anything quadratic would take hours.
 #[test]
 fn long_runs_take_linear_time() {
