@@ -39,7 +39,7 @@ impl Pre {
         let row = names::ROWS.iter().find(|row| row.names.contains(&name));
         row.map(Self).ok_or_else(|| {
             let known: Vec<&str> = Self::names().collect();
-            TokenizerError::UnknownPre { found: name.to_owned(), known: known.join(", ") }
+            TokenizerError::UnknownPre { found: TokenizerError::shown(name), known: known.join(", ") }
         })
     }
 

@@ -177,7 +177,7 @@ impl<'a> Keys<'a> {
             "t5" => Model::Unigram,
             "rwkv" => Model::Rwkv,
             "plamo2" => Model::Plamo,
-            other => return Err(TokenizerError::UnknownModel { found: other.to_owned() }),
+            other => return Err(TokenizerError::UnknownModel { found: TokenizerError::shown(other) }),
         };
         let pre = if let Model::Bpe(pre, _) = model { Some(pre) } else { None };
         Ok((model, Defaults::of(name, pre)))

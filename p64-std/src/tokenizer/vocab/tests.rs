@@ -184,3 +184,14 @@ fn byte_tokens_are_two_hexadecimal_digits() {
         [Some(10), Some(255), None, None, None, None]
     );
 }
+
+/// Names come from the file: a message stays one short line whatever they hold.
+#[test]
+fn names_in_messages_are_one_short_line() {
+    let long = format!("a\nb\u{1b}[2J{}", "x".repeat(1_000_000));
+    let model = Area::default().str(&key("model"), &long);
+    let pre = Area::default().str(&key("model"), "gpt2").str(&key("pre"), &long);
+    for message in [error(&model), error(&pre)] {
+        assert!(message.len() < 4000 && !message.contains(char::is_control), "{message:?}");
+    }
+}
