@@ -84,7 +84,7 @@ pub fn forward<'w, L: AsRef<[Layer<'w>]>, S: AsRef<[f32]> + AsMut<[f32]>>(
             }
         }
         let at = At { n, ..at };
-        if layer.is_parallel(config.family()) {
+        if layer.is_parallel(config.architecture) {
             // The branch still holds what attention read.
             inner(&at, &layer.feed_forward, scratch, options)?;
             join_attention(&at, layer, scratch, options)?;
@@ -138,7 +138,7 @@ fn embed<L>(
         scale(x, config.embedding_scale);
         options.show("inp_scaled", "SCALE", None, config.n_embd, x);
     }
-    if let Some(embd) = &model.position_embd {
+    if let Some(embd) = model.position_embd() {
         let learned = &mut scratch.branch[..config.n_embd];
         for (position, x) in (start..).zip(x.chunks_exact_mut(config.n_embd)) {
             embd.dequantize_row(position, learned)?;
@@ -210,7 +210,7 @@ fn join_attention(at: &At<'_>, layer: &Layer<'_>, scratch: &mut Scratch<'_>, opt
     let branch = &mut scratch.branch[..n * n_embd];
     let attended = &mut scratch.attended[..n * query_len];
 
-    if let Some(weight) = &layer.attn_sub_norm {
+    if let Some(weight) = layer.attn_sub_norm.as_ref().filter(|_| family.sub_norms) {
         norm_in_place(config, weight, query_len, scratch.norm, attended)?;
         at.show("attn_sub_norm", "MUL", query_len, attended, options);
     }
@@ -274,7 +274,7 @@ fn join_feed_forward(
     let branch = &mut scratch.branch[..n * n_embd];
     let inner = &mut scratch.gate[..n * n_ff];
 
-    if let Some(weight) = &layer.ffn_sub_norm {
+    if let Some(weight) = layer.ffn_sub_norm.as_ref().filter(|_| config.family().sub_norms) {
         norm_in_place(config, weight, n_ff, scratch.norm, inner)?;
         at.show("ffn_sub_norm", "MUL", n_ff, inner, options);
     }

@@ -2,7 +2,14 @@
 //!
 //! The forward pass never asks which family it runs; it asks a [`Family`] for a pairing, a scale, a norm that is there or
 //! not. A family is added by describing it in one of the files below and giving it a name here.
+//!
+//! Without the feature `all-families` the list is short. Nothing else asks for the feature to leave out what only other
+//! families do: where all in the list do the same, [`Architecture::family`] is a constant to the compiler.
 #![forbid(unsafe_code)]
+#![cfg_attr(
+    not(feature = "all-families"),
+    allow(dead_code, reason = "the descriptions of families that are not listed")
+)]
 
 mod cohere;
 mod family;
@@ -42,15 +49,31 @@ macro_rules! architectures {
                 match self { $(Self::$variant => $name,)* }
             }
 
-            /// What the family does.
+            /// What the family does. By value, so that a place in which the families of a build do not differ is a
+            /// constant where this is called; functions are therefore given the architecture.
             #[must_use]
-            pub const fn family(self) -> &'static Family {
-                match self { $(Self::$variant => &$family,)* }
+            #[inline(always)]
+            pub const fn family(self) -> Family {
+                match self { $(Self::$variant => $family,)* }
             }
         }
     };
 }
 
+/// Whether this build also runs what a file of any family may ask for and those of llama and gemma3 hardly ever do: YaRN,
+/// divisors of frequencies by the length of the context, fused projections, a window's pattern as a list. What only other
+/// families do needs no such question.
+pub(super) const ALL_FAMILIES: bool = cfg!(feature = "all-families");
+
+#[cfg(not(feature = "all-families"))]
+architectures! {
+    /// LLaMA and what shares its graph: Mistral, SmolLM2, TinyLlama, ...
+    Llama = "llama", llama::LLAMA_DENSE;
+    /// Gemma 3, text part.
+    Gemma3 = "gemma3", gemma::GEMMA3;
+}
+
+#[cfg(feature = "all-families")]
 architectures! {
     /// LLaMA and what shares its graph: Mistral, SmolLM2, TinyLlama, ..., and Mixtral with experts.
     Llama = "llama", llama::LLAMA;

@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 use super::At;
+use super::arch::Softcap;
 use super::dims::Config;
 use crate::kernel::Workers;
 use crate::kernel::generic::attention::Attention;
@@ -47,7 +48,7 @@ pub(super) fn attend(
         n_kv_head: config.n_head_kv,
         head_dim: config.head_dim,
         scale: config.attention_scale,
-        softcap: config.attention_softcap,
+        softcap: config.attention_softcap.filter(|_| config.family().attention_softcap != Softcap::Never),
     };
     let (query_len, group_len) = (config.query_len(), group_len(config));
     let mut first = at.start;

@@ -6,11 +6,12 @@ mod experts;
 mod keys;
 mod rope;
 
+pub(in crate::forward) use experts::Built;
 pub use experts::Experts;
 pub use rope::Rotation;
 
 use super::arch::{
-    Architecture, AttentionScale, EmbeddingScale, Family, LogitScale, NormKind, Positions, Softcap, Window,
+    Architecture, AttentionScale, EmbeddingScale, Family, LogitScale, LongRope, NormKind, Positions, Softcap, Window,
 };
 use super::parameter::Parameter;
 #[cfg(doc)]
@@ -113,11 +114,11 @@ impl Config {
         let architecture = Architecture::read(metadata)?;
         let keys = Keys::collect(metadata, architecture.name());
         let family = architecture.family();
-        keys.refuse_unsupported(family)?;
+        keys.refuse_unsupported(architecture)?;
 
         let n_layer = keys.need(Parameter::BlockCount, most::LAYERS)?;
         let n_embd = keys.need(Parameter::EmbeddingLength, most::LENGTH)?;
-        let experts = experts::read(&keys, family)?;
+        let experts = experts::read(&keys, architecture)?;
         let n_ff = match experts {
             Some(experts) => experts.n_ff,
             None => keys.need(Parameter::FeedForwardLength, most::LENGTH)?,
@@ -162,7 +163,7 @@ impl Config {
             context,
             rope_dims,
             rope_base: rope.base(),
-            short_context: rope.is_long(family).then_some(original_context),
+            short_context: rope.is_long(architecture).then_some(original_context),
             sliding_window: keys.length_or_zero(Parameter::SlidingWindow, most::CONTEXT)?.unwrap_or(0),
             norm_epsilon: keys.positive(epsilon)?.ok_or(keys.missing(epsilon))?,
             embedding_scale: match family.embedding_scale {
@@ -182,16 +183,20 @@ impl Config {
                 true => keys.positive_or_zero(Parameter::ResidualScale)?.unwrap_or(1.0),
                 false => 1.0,
             },
-            logit_scale: logit_scale(&keys, family)?,
+            logit_scale: logit_scale(&keys, architecture)?,
             final_softcap: softcap(&keys, family.final_softcap, Parameter::FinalSoftcap)?,
-            global: Span { window: None, rope: rope.global(&keys, family).filter(|_| rotates_globally(family)) },
-            local: local_span(&keys, family, n_layer, &rope)?,
+            global: Span {
+                window: None,
+                rope: rope.global(&keys, architecture).filter(|_| rotates_globally(architecture)),
+            },
+            local: local_span(&keys, architecture, n_layer, &rope)?,
         })
     }
 
     /// What differs between families.
     #[must_use]
-    pub const fn family(&self) -> &'static Family {
+    #[inline(always)]
+    pub const fn family(&self) -> Family {
         self.architecture.family()
     }
 
@@ -216,6 +221,14 @@ impl Config {
         }
     }
 
+    /// [`Config::short_context`] in families that have one.
+    pub(super) const fn long_from(&self) -> Option<usize> {
+        match self.family().long_rope {
+            LongRope::Never => None,
+            LongRope::ByType | LongRope::Always => self.short_context,
+        }
+    }
+
     /// What the attention of a layer sees.
     #[must_use]
     pub const fn span(&self, layer: usize) -> Span {
@@ -227,15 +240,21 @@ impl Config {
 }
 
 /// Whether the layers that see everything turn their heads.
-const fn rotates_globally(family: &Family) -> bool {
-    match family.local {
+const fn rotates_globally(architecture: Architecture) -> bool {
+    match architecture.family().local {
         Some(local) => local.global_rope,
         None => true,
     }
 }
 
 /// The local layers' span, and of how many layers the last is global instead.
-fn local_span(keys: &Keys<'_>, family: &Family, n_layer: usize, rope: &Rope) -> Result<Option<(Span, usize)>> {
+fn local_span(
+    keys: &Keys<'_>,
+    architecture: Architecture,
+    n_layer: usize,
+    rope: &Rope,
+) -> Result<Option<(Span, usize)>> {
+    let family = architecture.family();
     let window = keys.length_or_zero(Parameter::SlidingWindow, most::CONTEXT)?;
     let Some(local) = family.local else {
         return match window {
@@ -265,9 +284,9 @@ fn softcap(keys: &Keys<'_>, softcap: Softcap, parameter: Parameter) -> Result<Op
     }
 }
 
-fn logit_scale(keys: &Keys<'_>, family: &Family) -> Result<f32> {
+fn logit_scale(keys: &Keys<'_>, architecture: Architecture) -> Result<f32> {
     let parameter = Parameter::LogitScale;
-    let scale = match family.logit_scale {
+    let scale = match architecture.family().logit_scale {
         LogitScale::One => None,
         LogitScale::FromFile => keys.positive_or_zero(parameter)?,
         LogitScale::Needed => Some(keys.positive(parameter)?.ok_or(keys.missing(parameter))?),

@@ -11,7 +11,7 @@
 
 use super::dims::Config;
 use crate::error::{Code, Error, Place, Result};
-use crate::kernel::generic::cache::{self, BLOCK, Rows};
+use crate::kernel::generic::cache::{self, BLOCK, Codec, Rows};
 use core::fmt;
 use zerocopy::IntoBytes;
 
@@ -57,6 +57,14 @@ impl KvType {
         }
     }
 
+    const fn codec(self) -> &'static dyn Codec {
+        match self {
+            Self::F32 => cache::F32,
+            Self::F16 => cache::F16,
+            Self::Q8_0 => cache::Q8_0,
+        }
+    }
+
     /// Words of four bytes for so many elements, which are whole blocks. Never more than the elements, so that what does
     /// not fit stays what does not fit.
     const fn words(self, elements: usize) -> usize {
@@ -97,6 +105,8 @@ impl From<KvType> for KvTypes {
 pub struct KvCache<S> {
     storage: S,
     types: KvTypes,
+    /// Those of keys and values. [`KvCache::new`] names one only, so that firmware links no other.
+    codecs: (&'static dyn Codec, &'static dyn Codec),
     n_layer: usize,
     kv_len: usize,
     capacity: usize,
@@ -123,7 +133,7 @@ impl<S: AsRef<[f32]> + AsMut<[f32]>> KvCache<S> {
     /// # Errors
     /// [`Code::BufferTooSmall`] when `storage` is shorter than [`required_len`].
     pub fn new(config: &Config, capacity: usize, storage: S) -> Result<Self> {
-        Self::of(config, KvTypes::default(), capacity, storage)
+        Self::with(config, KvTypes::default(), (cache::F32, cache::F32), capacity, storage)
     }
 
     /// An empty cache of `capacity` positions in these types. What `storage` holds does not matter.
@@ -137,28 +147,38 @@ impl<S: AsRef<[f32]> + AsMut<[f32]>> KvCache<S> {
                 return Err(Error::new(Code::PartialBlock, Place::File).values(block as u64, config.head_dim as u64));
             }
         }
+        Self::with(config, types, (types.keys.codec(), types.values.codec()), capacity, storage)
+    }
+
+    fn with(
+        config: &Config,
+        types: KvTypes,
+        codecs: (&'static dyn Codec, &'static dyn Codec),
+        capacity: usize,
+        storage: S,
+    ) -> Result<Self> {
         let (need, have) = (required_len_of(config, types, capacity), storage.as_ref().len());
         if have < need {
             return Err(Error::buffer_too_small(need, have));
         }
-        Ok(Self { storage, types, n_layer: config.n_layer, kv_len: config.kv_len(), capacity, len: 0 })
+        Ok(Self { storage, types, codecs, n_layer: config.n_layer, kv_len: config.kv_len(), capacity, len: 0 })
     }
 
     /// Keeps the keys and values of the positions from `start` on.
     pub(super) fn store(&mut self, layer: usize, start: usize, keys: &[f32], values: &[f32]) {
         let row = (self.capacity.saturating_mul(layer)).saturating_add(start);
-        let (first, types) = (row.saturating_mul(self.kv_len), self.types);
+        let (first, codecs) = (row.saturating_mul(self.kv_len), self.codecs);
         let (key_half, value_half) = self.halves();
-        write(types.keys, key_half, first, keys);
-        write(types.values, value_half, first, values);
+        codecs.0.write(key_half.as_mut_bytes(), first, keys);
+        codecs.1.write(value_half.as_mut_bytes(), first, values);
     }
 
     /// Keys and values of one layer, of all `capacity` positions. Empty past the last layer.
     pub(super) fn layer(&mut self, index: usize) -> (Rows<'_>, Rows<'_>) {
         let each = self.kv_len.saturating_mul(self.capacity);
-        let (first, types) = (each.saturating_mul(index), self.types);
+        let (first, codecs) = (each.saturating_mul(index), self.codecs);
         let (keys, values) = self.halves();
-        (read(types.keys, keys, first, each), read(types.values, values, first, each))
+        (codecs.0.read(keys.as_bytes(), first, each), codecs.1.read(values.as_bytes(), first, each))
     }
 
     /// The words of all keys and of all values.
@@ -170,36 +190,6 @@ impl<S: AsRef<[f32]> + AsMut<[f32]>> KvCache<S> {
         let (key_half, rest) = storage.split_at_mut(keys.min(storage.len()));
         let len = values.min(rest.len());
         (key_half, rest.split_at_mut(len).0)
-    }
-}
-
-/// Writes elements from number `first` on; nothing where they do not fit.
-fn write(kind: KvType, half: &mut [f32], first: usize, elements: &[f32]) {
-    let end = first.saturating_add(elements.len());
-    match kind {
-        KvType::F32 => {
-            if let Some(to) = half.get_mut(first..end) {
-                to.copy_from_slice(elements);
-            }
-        }
-        KvType::F16 => {
-            let (halves, _) = half.as_mut_bytes().as_chunks_mut();
-            cache::write_f16(elements, halves.get_mut(first..end).unwrap_or_default());
-        }
-        KvType::Q8_0 => {
-            let (blocks, _) = half.as_mut_bytes().as_chunks_mut();
-            cache::write_q8_0(elements, blocks.get_mut(first / BLOCK..end / BLOCK).unwrap_or_default());
-        }
-    }
-}
-
-/// `len` elements from number `first` on; none where there are not so many.
-fn read(kind: KvType, half: &[f32], first: usize, len: usize) -> Rows<'_> {
-    let end = first.saturating_add(len);
-    match kind {
-        KvType::F32 => Rows::F32(half.get(first..end).unwrap_or_default()),
-        KvType::F16 => Rows::F16(half.as_bytes().as_chunks().0.get(first..end).unwrap_or_default()),
-        KvType::Q8_0 => Rows::Q8_0(half.as_bytes().as_chunks().0.get(first / BLOCK..end / BLOCK).unwrap_or_default()),
     }
 }
 

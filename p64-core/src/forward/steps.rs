@@ -2,7 +2,7 @@
 #![forbid(unsafe_code)]
 
 use super::At;
-use super::arch::{NormKind, Positions};
+use super::arch::{ALL_FAMILIES, NormKind, Positions};
 use super::dims::{Config, Rotation};
 use super::options::{Logits, Options};
 use super::scratch::Scratch;
@@ -18,7 +18,7 @@ pub(super) fn check<L>(model: &Model<'_, L>, start: usize, tokens: &[u32], logit
     let n_vocab = model.n_vocab();
     // Where positions are learned, there are no more than were.
     let end = start.saturating_add(tokens.len());
-    if let Some(positions) = model.position_embd.map(|embd| embd.rows()).filter(|positions| end > *positions) {
+    if let Some(positions) = model.position_embd().map(|embd| embd.rows()).filter(|positions| end > *positions) {
         let last = end.saturating_sub(1);
         return Err(Error::new(Code::ContextFull, Place::File).values(positions as u64, last as u64));
     }
@@ -116,7 +116,7 @@ pub(super) fn rotate(at: &At<'_>, rotation: &Rotation, freqs: Option<&[f32]>, le
         freq_base: rotation.base,
         freq_scale: rotation.scale,
         freq_factors: freqs,
-        yarn: rotation.yarn,
+        yarn: rotation.yarn.filter(|_| ALL_FAMILIES),
         magnitude: rotation.magnitude,
     };
     for (position, x) in (at.start..).zip(x.chunks_exact_mut(len)) {

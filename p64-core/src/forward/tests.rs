@@ -1,6 +1,8 @@
+#[cfg(feature = "all-families")]
 mod experts;
 mod kv_types;
 mod naive;
+#[cfg(feature = "all-families")]
 mod structures;
 pub mod tiny;
 

@@ -79,7 +79,7 @@ impl<'w> RopeFactors<'w> {
     fn bind(source: &impl WeightSource<'w>, config: &Config) -> Result<Self> {
         let globals = Globals { source };
         let factors = |parameter| globals.vector(parameter, config.rope_dims.div_ceil(2), Presence::Maybe);
-        if config.short_context.is_some() {
+        if config.long_from().is_some() {
             return Ok(Self {
                 short: factors(Parameter::RopeFactorsShort)?,
                 long: factors(Parameter::RopeFactorsLong)?,
@@ -91,7 +91,7 @@ impl<'w> RopeFactors<'w> {
 
     /// Those for a cache of `capacity` positions.
     pub(super) fn of(&self, config: &Config, capacity: usize) -> Option<Vector<'w>> {
-        match config.short_context {
+        match config.long_from() {
             Some(context) if capacity > context => self.long,
             _ => self.short,
         }
@@ -150,11 +150,19 @@ impl<'w, L: AsRef<[Layer<'w>]>> Model<'w, L> {
     }
 }
 
-impl<L> Model<'_, L> {
+impl<'w, L> Model<'w, L> {
     /// The model's dimensions.
     #[must_use]
     pub const fn config(&self) -> &Config {
         &self.config
+    }
+
+    /// The embedding of positions, in families whose positions are learned.
+    pub(super) const fn position_embd(&self) -> Option<&Matrix<'w>> {
+        match self.config.family().positions {
+            Positions::Rotary(_) => None,
+            Positions::Learned => self.position_embd.as_ref(),
+        }
     }
 
     /// Tokens of the vocabulary, and the length of one position's logits.

@@ -37,12 +37,14 @@ pub(super) const LLAMA: Family = Family {
     gate_node: "ffn_swiglu",
 };
 
+/// LLaMA without experts and without divisors that the length of the context chooses: all of it that builds without
+/// `all-families` run.
+pub(super) const LLAMA_DENSE: Family = Family { experts: None, long_rope: LongRope::Never, ..LLAMA };
+
 /// What LLaMA's descendants usually have: a bias at most for queries, keys and values, no experts.
 pub(super) const PLAIN: Family = Family {
     biases: Biases { attention: Presence::Never, feed_forward: Presence::Never, ..LLAMA.biases },
-    experts: None,
-    long_rope: LongRope::Never,
-    ..LLAMA
+    ..LLAMA_DENSE
 };
 
 /// SmolLM3: every fourth layer turns nothing.

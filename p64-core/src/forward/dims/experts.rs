@@ -4,7 +4,7 @@
 use super::keys::Keys;
 use super::most;
 use crate::error::Result;
-use crate::forward::arch::{Family, SharedExperts};
+use crate::forward::arch::{Architecture, SharedExperts};
 use crate::forward::parameter::Parameter;
 
 /// The experts of a model's layers.
@@ -23,11 +23,28 @@ pub struct Experts {
     pub shared_gate: bool,
     /// Whether the weights of those used are made to sum to 1.
     pub normalise: bool,
+    /// Without a value of this there is none of [`Experts`].
+    pub(in crate::forward) built: Built,
+}
+
+/// Has a value where this build runs experts. Elsewhere what holds one cannot exist, and the compiler leaves out the code
+/// that would handle it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in crate::forward) enum Built {
+    #[cfg(feature = "all-families")]
+    Yes,
+}
+
+impl Built {
+    #[cfg(feature = "all-families")]
+    const HERE: Option<Self> = Some(Self::Yes);
+    #[cfg(not(feature = "all-families"))]
+    const HERE: Option<Self> = None;
 }
 
 /// The experts that the keys of a family say; `None` for a model without.
-pub(super) fn read(keys: &Keys<'_>, family: &Family) -> Result<Option<Experts>> {
-    let Some(routing) = family.experts else { return Ok(None) };
+pub(super) fn read(keys: &Keys<'_>, architecture: Architecture) -> Result<Option<Experts>> {
+    let (Some(routing), Some(built)) = (architecture.family().experts, Built::HERE) else { return Ok(None) };
     let Some(count) = keys.length_or_zero(Parameter::ExpertCount, most::EXPERTS)? else { return Ok(None) };
     keys.same_switch_if_there(Parameter::ExpertWeightsNorm, routing.normalise)?;
     let used = keys.need(Parameter::ExpertUsedCount, count)?;
@@ -47,5 +64,6 @@ pub(super) fn read(keys: &Keys<'_>, family: &Family) -> Result<Option<Experts>> 
         shared_n_ff: shared.unwrap_or(0),
         shared_gate: routing.shared == SharedExperts::Gated,
         normalise: routing.normalise,
+        built,
     }))
 }

@@ -2,7 +2,7 @@
 #![forbid(unsafe_code)]
 
 use crate::error::{Code, Error, Place, Result};
-use crate::forward::arch::{AttentionScale, Block, EmbeddingScale, Family, LogitScale, Softcap};
+use crate::forward::arch::{ALL_FAMILIES, Architecture, AttentionScale, Block, EmbeddingScale, LogitScale, Softcap};
 use crate::forward::parameter::Parameter;
 use crate::metadata::{Metadata, Value, ValueKind};
 
@@ -38,7 +38,8 @@ const NEUTRAL: &[(Parameter, &[f32])] = &[
 ];
 
 /// Whether a family follows a key of [`NEUTRAL`], or is right to pass it over.
-fn follows(family: &Family, parameter: Parameter) -> bool {
+fn follows(architecture: Architecture, parameter: Parameter) -> bool {
+    let family = architecture.family();
     match parameter {
         Parameter::ExpertCount => family.experts.is_some(),
         Parameter::AttentionScale => family.attention_scale == AttentionScale::FromFile,
@@ -121,7 +122,8 @@ impl<'a> Keys<'a> {
     /// Of how many layers the last is global: a number (0 for no layer), or for each layer whether it is local.
     pub(super) fn period(&self, parameter: Parameter, n_layer: usize, most: usize) -> Result<Option<usize>> {
         let none = usize::MAX;
-        let Some(layers) = self.get(parameter).and_then(|(_, value)| value.as_array()) else {
+        let layers = self.get(parameter).and_then(|(_, value)| value.as_array()).filter(|_| ALL_FAMILIES);
+        let Some(layers) = layers else {
             return Ok(self.number(parameter, most)?.map(|period| if period == 0 { none } else { period }));
         };
         let local = |value: Value<'_>| value.as_bool().or(value.as_u64().map(|local| local != 0));
@@ -173,8 +175,8 @@ impl<'a> Keys<'a> {
     }
 
     /// Refuses models whose keys ask for what the forward pass does not do.
-    pub(super) fn refuse_unsupported(&self, family: &Family) -> Result<()> {
-        for (parameter, neutral) in NEUTRAL.iter().filter(|(parameter, _)| !follows(family, *parameter)) {
+    pub(super) fn refuse_unsupported(&self, architecture: Architecture) -> Result<()> {
+        for (parameter, neutral) in NEUTRAL.iter().filter(|(parameter, _)| !follows(architecture, *parameter)) {
             let Some((_, value)) = self.get(*parameter) else { continue };
             let number = match value.as_u64() {
                 Some(number) => u8::try_from(number).ok().map(f32::from),

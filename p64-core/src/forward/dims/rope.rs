@@ -3,7 +3,7 @@
 
 use super::keys::Keys;
 use crate::error::{Code, Error, Result};
-use crate::forward::arch::{Family, LocalRope, LongRope, Positions};
+use crate::forward::arch::{ALL_FAMILIES, Architecture, LocalRope, LongRope, Positions};
 use crate::forward::parameter::Parameter;
 use crate::kernel::generic::rope::Yarn;
 
@@ -52,8 +52,8 @@ impl Rope {
         let kind = match keys.get(Parameter::RopeScalingType).map(|(_, value)| value.as_str()) {
             Some(Some("none")) => Kind::None,
             None | Some(Some("linear")) => Kind::Linear,
-            Some(Some("yarn")) => Kind::Yarn,
-            Some(Some("longrope")) => Kind::Long,
+            Some(Some("yarn")) if ALL_FAMILIES => Kind::Yarn,
+            Some(Some("longrope")) if ALL_FAMILIES => Kind::Long,
             _ => return Err(keys.unsupported(Parameter::RopeScalingType)),
         };
         let factor = match keys.get(Parameter::RopeScalingFactor) {
@@ -80,8 +80,8 @@ impl Rope {
     }
 
     /// Whether the divisors of the frequencies are chosen by the length of the context.
-    pub(super) fn is_long(&self, family: &Family) -> bool {
-        match family.long_rope {
+    pub(super) fn is_long(&self, architecture: Architecture) -> bool {
+        match architecture.family().long_rope {
             LongRope::Never => false,
             LongRope::ByType => self.kind == Kind::Long,
             LongRope::Always => true,
@@ -89,7 +89,8 @@ impl Rope {
     }
 
     /// How the layers that see everything turn their heads; `None` when nothing is turned.
-    pub(super) fn global(&self, keys: &Keys<'_>, family: &Family) -> Option<Rotation> {
+    pub(super) fn global(&self, keys: &Keys<'_>, architecture: Architecture) -> Option<Rotation> {
+        let family = architecture.family();
         let on = keys.get(Parameter::RopeFinetuned).and_then(|(_, value)| value.as_bool()) != Some(false);
         let rotary = matches!(family.positions, Positions::Rotary(_)) && (on || !family.rope_switch);
         rotary.then(|| self.rotation(self.base))
@@ -111,7 +112,7 @@ impl Rope {
 
     fn rotation(&self, base: f32) -> Rotation {
         let scale = self.factor.map_or(1.0, |factor| 1.0 / factor);
-        let yarn = (self.kind == Kind::Yarn).then(|| self.yarn(base));
+        let yarn = (ALL_FAMILIES && self.kind == Kind::Yarn).then(|| self.yarn(base));
         // A factor below 1 compresses nothing, and its attention is not sharpened.
         let magnitude = if yarn.is_some() { 1.0 + 0.1 * libm::logf(1.0 / scale).max(0.0) } else { 1.0 };
         Rotation { base, scale, magnitude: magnitude * self.attention_factor, yarn }

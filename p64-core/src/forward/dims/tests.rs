@@ -2,6 +2,7 @@ use super::*;
 use crate::error::{Code, Error, Place};
 use crate::forward::subject;
 use crate::forward::tests::tiny::{GEMMA3, LLAMA, Value, metadata, pairs};
+#[cfg(feature = "all-families")]
 use crate::kernel::generic::rope::Yarn;
 use std::vec::Vec;
 
@@ -174,6 +175,7 @@ fn what_this_build_does_not_compute_is_refused() {
     assert_eq!(scale(unscaled.span(0)), 1.0);
 }
 
+#[cfg(feature = "all-families")]
 /// A head of 64, trained on 4096 positions: the pairs that turn 32 times and once over them are 10.47 and 22.51.
 #[test]
 fn yarn_is_llama_cpps() {
@@ -207,6 +209,9 @@ fn the_attention_factor_goes_with_every_scaling() {
     assert_eq!(magnitude(llama(&[factor]).expect("it reads"), 0), Some(1.25));
     let config = gemma3(&[factor]).expect("it reads");
     assert_eq!((magnitude(config, 0), magnitude(config, 1)), (Some(1.25), Some(1.25)));
+    if cfg!(not(feature = "all-families")) {
+        return;
+    }
     // OLMo 3's local layers are not touched by anything.
     let window = ("attention.sliding_window", Some(Value::U32(3)));
     let config = read("olmo2", LLAMA, &[factor, window]).expect("it reads");
@@ -214,6 +219,7 @@ fn the_attention_factor_goes_with_every_scaling() {
     assert_eq!(config.span(2), Span { window: Some(3), rope: Some(turned(100.0)) });
 }
 
+#[cfg(feature = "all-families")]
 #[test]
 fn long_divisors_are_for_some_families_and_types() {
     let context = ("rope.scaling.original_context_length", Some(Value::U32(32)));
@@ -225,6 +231,7 @@ fn long_divisors_are_for_some_families_and_types() {
     assert_eq!(read("qwen2", LLAMA, &[context, long]).expect("it reads").short_context(), None);
 }
 
+#[cfg(feature = "all-families")]
 #[test]
 fn layers_that_differ_are_those_of_the_family() {
     let window = ("attention.sliding_window", Some(Value::U32(7)));
@@ -263,6 +270,7 @@ fn layers_that_differ_are_those_of_the_family() {
     assert_eq!(spans(read("llama", LLAMA, &[off])), [all; 5]);
 }
 
+#[cfg(feature = "all-families")]
 #[test]
 fn factors_and_caps_are_those_of_the_family() {
     let keys = [
@@ -298,4 +306,35 @@ fn factors_and_caps_are_those_of_the_family() {
     assert_eq!(scale(26).expect("it reads").attention_scale(), 0.25);
 }
 
+#[cfg(feature = "all-families")]
 const KEY_LENGTH: (&str, Option<Value<'_>>) = ("attention.key_length", Some(Value::U32(16)));
+
+/// Firmware builds without `all-families`; what that leaves out is refused, not computed differently.
+#[cfg(not(feature = "all-families"))]
+#[test]
+fn a_small_build_refuses_what_it_left_out() {
+    use crate::forward::Architecture;
+    assert_eq!(Architecture::SUPPORTED, ["llama", "gemma3"]);
+    for name in ["qwen2", "gemma2", "smollm3", "granite", "gpt2", "phi3"] {
+        let error = read(name, LLAMA, &[]).expect_err(name);
+        assert_eq!((error.code, error.place), (Code::UnsupportedArchitecture, Place::File));
+    }
+    // Gemma 3's files say a period, if anything.
+    let keys = [7, 3].map(Value::U32).map(Some);
+    let list = Some(Value::List(&[1, 1, 1, 1, 1, 0]));
+    let window = [("attention.sliding_window", keys[0]), ("attention.sliding_window_pattern", list)];
+    let error = gemma3(&window).expect_err("a list");
+    assert_eq!((error.code, subject(&error)), (Code::UnsupportedFeature, Some("attention.sliding_window_pattern")));
+    assert!(gemma3(&[window[0], ("attention.sliding_window_pattern", keys[1])]).is_ok());
+    let experts = [("expert_count", Some(Value::U32(8))), ("expert_used_count", Some(Value::U32(2)))];
+    for (key, changes) in [
+        ("expert_count", &experts[..]),
+        ("rope.scaling.type", &[("rope.scaling.type", Some(Value::Str("yarn")))]),
+        ("rope.scaling.type", &[("rope.scaling.type", Some(Value::Str("longrope")))]),
+    ] {
+        for error in [llama(changes), gemma3(changes)].map(|config| config.expect_err(key)) {
+            assert_eq!((error.code, subject(&error)), (Code::UnsupportedFeature, Some(key)));
+            assert!(matches!(error.place, Place::Key(_)), "{key}");
+        }
+    }
+}

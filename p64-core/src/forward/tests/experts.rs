@@ -3,6 +3,7 @@
 use super::tiny::{self, Tiny, Value};
 use super::{Backwards, bits, with_scratch};
 use crate::error::{Code, Place, Result};
+use crate::forward::dims::Built;
 use crate::forward::experts::feed_forward;
 use crate::forward::{At, Config, ExpertTensors, Experts, FeedForward, Layer, Options, subject};
 use crate::kernel::Activations;
@@ -13,7 +14,8 @@ use std::vec::Vec;
 const EMBD: usize = 16;
 const N: usize = 9;
 /// Qwen2's kind of mixture: the weights as they are, a network for every token with a factor of its own.
-const GATED: Experts = Experts { count: 6, used: 3, n_ff: 10, shared_n_ff: 14, shared_gate: true, normalise: false };
+const GATED: Experts =
+    Experts { count: 6, used: 3, n_ff: 10, shared_n_ff: 14, shared_gate: true, normalise: false, built: Built::Yes };
 /// Granite's: normalised, the network for every token as it is.
 const PLAIN: Experts = Experts { shared_gate: false, normalise: true, ..GATED };
 /// Mixtral's.

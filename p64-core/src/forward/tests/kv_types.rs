@@ -67,21 +67,26 @@ fn what_is_kept_is_found_again() {
             let (keys, values) = cache.layer(layer);
             let seed =
                 |position| if layer == 1 && [1, 2].contains(&position) { 49 + position } else { layer * 10 + position };
-            assert_eq!(decode(keys), (0..5).flat_map(|p| row(seed(p))).collect::<Vec<_>>(), "{types:?}");
-            assert_eq!(decode(values), (0..5).flat_map(|p| row(seed(p) + 100)).collect::<Vec<_>>(), "{types:?}");
+            assert_eq!(decode(types.keys, keys), (0..5).flat_map(|p| row(seed(p))).collect::<Vec<_>>(), "{types:?}");
+            assert_eq!(
+                decode(types.values, values),
+                (0..5).flat_map(|p| row(seed(p) + 100)).collect::<Vec<_>>(),
+                "{types:?}"
+            );
         }
         let (keys, values) = cache.layer(config.n_layer);
         assert!(keys.is_empty() && values.is_empty());
     }
 }
 
-fn decode(rows: Rows<'_>) -> Vec<f32> {
-    let mut out = vec![0.0; rows.len()];
-    match rows {
-        Rows::F32(rows) => out.copy_from_slice(rows),
-        Rows::F16(rows) => crate::kernel::dequantize(crate::DType::F16, rows.as_flattened(), &mut out).expect("fits"),
-        Rows::Q8_0(rows) => crate::kernel::dequantize(crate::DType::Q8_0, rows.as_flattened(), &mut out).expect("fits"),
-    }
+fn decode(kind: KvType, rows: Rows<'_>) -> Vec<f32> {
+    let (dtype, bytes, elements) = match kind {
+        KvType::F32 => (crate::DType::F32, 4, 1),
+        KvType::F16 => (crate::DType::F16, 2, 1),
+        KvType::Q8_0 => (crate::DType::Q8_0, 34, 32),
+    };
+    let mut out = vec![0.0; rows.bytes().len() / bytes * elements];
+    crate::kernel::dequantize(dtype, rows.bytes(), &mut out).expect("fits");
     out
 }
 

@@ -9,7 +9,7 @@ pub use experts::ExpertTensors;
 
 use super::{Vector, Weight, WeightSource, matrix, missing, names, wide};
 use crate::error::{Code, Error, Place, Result};
-use crate::forward::arch::{Block, Family, FeedForwardKind, HeadNorms, Presence};
+use crate::forward::arch::{ALL_FAMILIES, Architecture, Block, FeedForwardKind, HeadNorms, Presence};
 use crate::forward::dims::Config;
 use crate::forward::parameter::Parameter;
 use crate::kernel::Matrix;
@@ -84,10 +84,11 @@ impl<'w> Layer<'w> {
         let beyond = Error::new(Code::LengthMismatch, Place::File).values(wide(config.n_layer), wide(index));
         let layer = u32::try_from(index).ok().filter(|_| index < config.n_layer).ok_or(beyond)?;
         let (embd, query, kv, family) = (config.n_embd, config.query_len(), config.kv_len(), config.family());
-        let mut places = Places { source, layer, family, tensors: 0 };
+        let architecture = config.architecture;
+        let mut places = Places { source, layer, architecture, tensors: 0 };
         let always = |on| if on { Presence::Always } else { Presence::Never };
 
-        let attn_norm = places.norm(Role::AttnNorm, Parameter::AttentionNormBias, embd, reads_norm(family))?;
+        let attn_norm = places.norm(Role::AttnNorm, Parameter::AttentionNormBias, embd, reads_norm(architecture))?;
         let [attn_q, attn_k, attn_v] = places.query_key_value(embd, query, kv)?;
         let (head_norms, query_norm, key_norm) = match family.head_norms {
             HeadNorms::None => (Presence::Never, 0, 0),
@@ -107,7 +108,7 @@ impl<'w> Layer<'w> {
             attn_sub_norm: places.role_vector(Role::AttnSubNorm, query, sub)?,
             attn_output: places.linear(&ATTENTION_OUTPUT, attention, embd, query)?,
             post_attention_norm: places.vector(Parameter::PostAttentionNorm, embd, post)?,
-            ffn_norm: places.norm(Role::FfnNorm, Parameter::FfnNormBias, embd, reads_second_norm(family))?,
+            ffn_norm: places.norm(Role::FfnNorm, Parameter::FfnNormBias, embd, reads_second_norm(architecture))?,
             feed_forward: places.feed_forward(config)?,
             ffn_sub_norm: places.role_vector(Role::FfnSubNorm, config.n_ff, sub)?,
             post_ffw_norm: places.vector(Parameter::PostFfnNorm, embd, post)?,
@@ -116,8 +117,8 @@ impl<'w> Layer<'w> {
     }
 
     /// Whether the feed-forward network reads what attention read.
-    pub(in crate::forward) const fn is_parallel(&self, family: &Family) -> bool {
-        match family.block {
+    pub(in crate::forward) const fn is_parallel(&self, architecture: Architecture) -> bool {
+        match architecture.family().block {
             Block::Sequential | Block::PostNormOnly => false,
             Block::Parallel => true,
             Block::ParallelWithoutNorm => self.ffn_norm.is_none(),
@@ -126,16 +127,16 @@ impl<'w> Layer<'w> {
 }
 
 /// Whether the layers of a family have `attn_norm`.
-pub(super) const fn reads_norm(family: &Family) -> Presence {
-    match family.block {
+pub(super) const fn reads_norm(architecture: Architecture) -> Presence {
+    match architecture.family().block {
         Block::PostNormOnly => Presence::Never,
         Block::Sequential | Block::Parallel | Block::ParallelWithoutNorm => Presence::Always,
     }
 }
 
 /// Whether the layers of a family have `ffn_norm`.
-pub(super) const fn reads_second_norm(family: &Family) -> Presence {
-    match family.block {
+pub(super) const fn reads_second_norm(architecture: Architecture) -> Presence {
+    match architecture.family().block {
         Block::PostNormOnly | Block::Parallel => Presence::Never,
         Block::ParallelWithoutNorm => Presence::Maybe,
         Block::Sequential => Presence::Always,
@@ -162,7 +163,7 @@ const DOWN: Names = Names { weight: Role::FfnDown, bias: Parameter::FfnDownBias,
 struct Places<'s, S> {
     source: &'s S,
     layer: u32,
-    family: &'static Family,
+    architecture: Architecture,
     tensors: u16,
 }
 
@@ -203,7 +204,7 @@ impl<'w, S: WeightSource<'w>> Places<'_, S> {
 
     fn norm(&mut self, role: Role, bias: Parameter, len: usize, presence: Presence) -> Result<Option<Norm<'w>>> {
         let Some(weight) = self.role_vector(role, len, presence)? else { return Ok(None) };
-        let bias_presence = if self.family.norm_biases { Presence::Always } else { Presence::Never };
+        let bias_presence = if self.architecture.family().norm_biases { Presence::Always } else { Presence::Never };
         Ok(Some(Norm { weight, bias: self.vector(bias, len, bias_presence)? }))
     }
 
@@ -226,7 +227,7 @@ impl<'w, S: WeightSource<'w>> Places<'_, S> {
         bias: Presence,
         fused: &mut Option<Vector<'w>>,
     ) -> Result<Linear<'w>> {
-        let scale = if self.family.scales { Presence::Maybe } else { Presence::Never };
+        let scale = if self.architecture.family().scales { Presence::Maybe } else { Presence::Never };
         let scale = self.vector(names.scale, 1, scale)?.and_then(|scale| scale.values().next());
         let bias = match fused {
             Some(rest) => {
@@ -241,8 +242,9 @@ impl<'w, S: WeightSource<'w>> Places<'_, S> {
 
     /// The projections to queries, keys and values, which a file may hold as the rows of one matrix, and so their biases.
     fn query_key_value(&mut self, embd: usize, query: usize, kv: usize) -> Result<[Linear<'w>; 3]> {
-        let (bias, rows) = (self.family.biases.qkv, [query, kv, kv]);
-        let fused = self.named(Parameter::QueryKeyValue, Presence::Maybe)?;
+        let (bias, rows) = (self.architecture.family().biases.qkv, [query, kv, kv]);
+        let may = if ALL_FAMILIES { Presence::Maybe } else { Presence::Never };
+        let fused = self.named(Parameter::QueryKeyValue, may)?;
         let fused_bias = if fused.is_none() || bias == Presence::Never { Presence::Never } else { Presence::Maybe };
         let [query, key, value] = match fused {
             Some(fused) => split(&fused, rows, embd)?,
@@ -260,8 +262,8 @@ impl<'w, S: WeightSource<'w>> Places<'_, S> {
         if let Some(experts) = &config.experts {
             return self.experts(config, experts).map(FeedForward::Experts);
         }
-        let (bias, embd, n_ff) = (self.family.biases.feed_forward, config.n_embd, config.n_ff);
-        Ok(match self.family.feed_forward {
+        let (bias, embd, n_ff) = (self.architecture.family().biases.feed_forward, config.n_embd, config.n_ff);
+        Ok(match self.architecture.family().feed_forward {
             FeedForwardKind::Gated => FeedForward::Gated {
                 gate: self.linear(&GATE, bias, n_ff, embd)?,
                 up: self.linear(&UP, bias, n_ff, embd)?,

@@ -2,11 +2,10 @@
 #![forbid(unsafe_code)]
 
 use super::layer::{reads_norm, reads_second_norm};
-use crate::forward::arch::{Biases, FeedForwardKind, HeadNorms, Positions, Presence};
+use crate::forward::arch::{ALL_FAMILIES, Biases, FeedForwardKind, HeadNorms, Positions, Presence};
 use crate::forward::dims::Config;
 use crate::forward::parameter::Parameter;
 use crate::layout::role::Role;
-use core::fmt::{self, Write};
 
 /// A name on the stack.
 pub(super) struct Name {
@@ -23,20 +22,24 @@ impl Name {
     }
 }
 
-impl fmt::Write for Name {
-    fn write_str(&mut self, part: &str) -> fmt::Result {
-        let rest = self.bytes.get_mut(self.len..).ok_or(fmt::Error)?;
-        rest.get_mut(..part.len()).ok_or(fmt::Error)?.copy_from_slice(part.as_bytes());
-        self.len = self.len.saturating_add(part.len());
-        Ok(())
-    }
-}
-
-/// `blk.<layer>.<suffix>`.
+/// `blk.<layer>.<suffix>`. By hand, because firmware has no other use for a formatter, and that is 1.4 KB.
 pub(super) fn layer(layer: u32, suffix: &str) -> Name {
+    let mut digits = [b'0'; 10];
+    let mut rest = layer;
+    for digit in digits.iter_mut().rev() {
+        *digit |= u8::try_from(rest % 10).unwrap_or(0);
+        rest /= 10;
+    }
+    let zeros = digits.iter().take(9).take_while(|digit| **digit == b'0');
+    let digits = digits.get(zeros.count()..).unwrap_or_default();
+
     let mut name = Name { bytes: [0; Name::CAPACITY], len: 0 };
-    // A name cut short names no tensor, so the failure shows as a missing one.
-    let _ = write!(name, "blk.{layer}.{suffix}");
+    let parts = [b"blk.", digits, b".", suffix.as_bytes()];
+    // A name cut short names no tensor, so that shows as a missing one.
+    for (to, byte) in name.bytes.iter_mut().zip(parts.into_iter().flatten()) {
+        *to = *byte;
+        name.len = name.len.saturating_add(1);
+    }
     name
 }
 
@@ -54,12 +57,12 @@ pub(super) fn is_known(name: &str, config: &Config) -> bool {
 
 /// Whether a model of these dimensions has tensors of a role.
 pub(super) fn has_role(role: Role, config: &Config) -> bool {
-    let family = config.family();
+    let (architecture, family) = (config.architecture, config.family());
     match role {
         Role::TokenEmbd | Role::Output | Role::OutputNorm | Role::AttnOutput => true,
         Role::AttnQ | Role::AttnK | Role::AttnV => true,
-        Role::AttnNorm => reads_norm(family) != Presence::Never,
-        Role::FfnNorm => reads_second_norm(family) != Presence::Never,
+        Role::AttnNorm => reads_norm(architecture) != Presence::Never,
+        Role::FfnNorm => reads_second_norm(architecture) != Presence::Never,
         Role::FfnUp | Role::FfnDown => config.experts.is_none(),
         Role::FfnGate => config.experts.is_none() && family.feed_forward == FeedForwardKind::Gated,
         Role::Router | Role::GateExperts | Role::UpExperts | Role::DownExperts => config.experts.is_some(),
@@ -84,11 +87,12 @@ fn in_layers(config: &Config) -> impl Iterator<Item = Parameter> {
     let Biases { qkv, attention, feed_forward, .. } = family.biases;
     let may = |presence| presence != Presence::Never;
     those_on([
-        (true, &[P::QueryKeyValue]),
+        (ALL_FAMILIES, &[P::QueryKeyValue]),
         (family.head_norms != HeadNorms::None, &[P::QueryNorm, P::KeyNorm]),
         (family.post_norms, &[P::PostAttentionNorm, P::PostFfnNorm]),
         (family.norm_biases, &[P::AttentionNormBias, P::FfnNormBias]),
-        (may(qkv), &[P::QueryKeyValueBias, P::QueryBias, P::KeyBias, P::ValueBias]),
+        (ALL_FAMILIES && may(qkv), &[P::QueryKeyValueBias]),
+        (may(qkv), &[P::QueryBias, P::KeyBias, P::ValueBias]),
         (may(attention), &[P::AttentionOutputBias]),
         (whole && may(feed_forward), &[P::FfnUpBias, P::FfnDownBias]),
         (whole && may(feed_forward) && family.feed_forward == FeedForwardKind::Gated, &[P::FfnGateBias]),
@@ -101,7 +105,7 @@ fn in_layers(config: &Config) -> impl Iterator<Item = Parameter> {
 /// The tensors without a role outside of layers that a model of these dimensions may have.
 fn global(config: &Config) -> impl Iterator<Item = Parameter> {
     use Parameter as P;
-    let (family, long) = (config.family(), config.short_context.is_some());
+    let (family, long) = (config.family(), config.long_from().is_some());
     let rotary = matches!(family.positions, Positions::Rotary(_));
     those_on([
         (rotary && !long, &[P::RopeFreqs]),
@@ -124,7 +128,9 @@ mod tests {
 
     #[test]
     fn names_are_built_on_the_stack() {
-        assert_eq!(layer(0, "attn_q_norm.weight").as_str(), "blk.0.attn_q_norm.weight");
+        for number in [0, 1, 9, 10, 47, 100, 1_000_000_000, u32::MAX] {
+            assert_eq!(layer(number, "attn_q_norm.weight").as_str(), std::format!("blk.{number}.attn_q_norm.weight"));
+        }
         for parameter in Parameter::ALL.iter().filter(|p| p.number() >= Parameter::RopeFreqs.number()) {
             let name = layer(u32::MAX, parameter.name());
             assert!(*parameter == Parameter::OtherTensor || name.as_str().ends_with(parameter.name()));

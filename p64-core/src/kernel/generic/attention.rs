@@ -81,26 +81,18 @@ impl Attention {
         let have = scores.len();
         let scores = scores.get_mut(..visible.len()).ok_or(Error::buffer_too_small(visible.len(), have))?;
         for (q, out) in q.chunks_exact(head_dim).zip(out.chunks_exact_mut(head_dim)) {
-            match keys {
-                Rows::F32(keys) => self.score(kv_head, q, keys, &visible, scores),
-                Rows::F16(keys) => self.score(kv_head, q, keys, &visible, scores),
-                Rows::Q8_0(keys) => self.score(kv_head, q, keys, &visible, scores),
-            }?;
+            keys.score(self, kv_head, q, &visible, scores)?;
             if let Some(cap) = self.softcap {
                 softcap(scores, cap);
             }
             softmax(scores);
-            match values {
-                Rows::F32(values) => self.mix(kv_head, scores, values, &visible, out),
-                Rows::F16(values) => self.mix(kv_head, scores, values, &visible, out),
-                Rows::Q8_0(values) => self.mix(kv_head, scores, values, &visible, out),
-            }?;
+            values.mix(self, kv_head, scores, &visible, out)?;
         }
         Ok(())
     }
 
     /// The scaled products of a query head with the visible keys.
-    fn score<K: Kept>(
+    pub(super) fn score<K: Kept>(
         &self,
         kv_head: usize,
         q: &[f32],
@@ -115,7 +107,7 @@ impl Attention {
     }
 
     /// The sum of the visible values, each times its share.
-    fn mix<V: Kept>(
+    pub(super) fn mix<V: Kept>(
         &self,
         kv_head: usize,
         shares: &[f32],

@@ -7,9 +7,17 @@
 //! ```
 //!
 //! What is computed with a row is what its `f32` values would give, bit for bit.
+//!
+//! Rows know their type as a table of functions: a program that makes rows of one type links no other's.
 #![forbid(unsafe_code)]
 
+use super::attention::Attention;
+use crate::error::Result;
 use crate::quant::float::{from_f16, to_f16};
+use core::fmt;
+use core::marker::PhantomData;
+use core::ops::Range;
+use zerocopy::{FromBytes, IntoBytes};
 
 /// Elements of a Q8_0 block.
 pub const BLOCK: usize = 32;
@@ -19,43 +27,174 @@ pub const BLOCK_BYTES: usize = 34;
 
 /// Rows of keys or values, one after the other.
 #[derive(Clone, Copy, Debug)]
-pub enum Rows<'a> {
-    /// Values.
-    F32(&'a [f32]),
-    /// Little-endian halves.
-    F16(&'a [[u8; 2]]),
-    /// Blocks.
-    Q8_0(&'a [[u8; BLOCK_BYTES]]),
+pub struct Rows<'a> {
+    bytes: &'a [u8],
+    codec: &'static dyn Codec,
 }
 
-impl Rows<'_> {
-    /// Number of elements.
+impl<'a> Rows<'a> {
+    /// Values.
     #[must_use]
-    pub const fn len(&self) -> usize {
-        match self {
-            Self::F32(rows) => rows.len(),
-            Self::F16(rows) => rows.len(),
-            Self::Q8_0(rows) => rows.len().saturating_mul(BLOCK),
-        }
+    pub fn f32(rows: &'a [f32]) -> Self {
+        Self { bytes: rows.as_bytes(), codec: F32 }
+    }
+
+    /// Little-endian halves.
+    #[must_use]
+    pub fn f16(rows: &'a [[u8; 2]]) -> Self {
+        Self { bytes: rows.as_flattened(), codec: F16 }
+    }
+
+    /// Blocks of Q8_0.
+    #[must_use]
+    pub fn q8_0(rows: &'a [[u8; BLOCK_BYTES]]) -> Self {
+        Self { bytes: rows.as_flattened(), codec: Q8_0 }
+    }
+
+    /// As they lie in memory.
+    #[must_use]
+    pub const fn bytes(&self) -> &'a [u8] {
+        self.bytes
     }
 
     /// Whether there are no elements.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
-        self.len() == 0
+        self.bytes.is_empty()
+    }
+
+    /// [`Attention::score`] for keys of this type.
+    pub(super) fn score(
+        &self,
+        attention: &Attention,
+        kv_head: usize,
+        q: &[f32],
+        visible: &Range<usize>,
+        scores: &mut [f32],
+    ) -> Result<()> {
+        self.codec.score(attention, kv_head, q, self.bytes, visible, scores)
+    }
+
+    /// [`Attention::mix`] for values of this type.
+    pub(super) fn mix(
+        &self,
+        attention: &Attention,
+        kv_head: usize,
+        shares: &[f32],
+        visible: &Range<usize>,
+        out: &mut [f32],
+    ) -> Result<()> {
+        self.codec.mix(attention, kv_head, shares, self.bytes, visible, out)
     }
 }
 
-impl<'a> From<&'a [f32]> for Rows<'a> {
-    fn from(rows: &'a [f32]) -> Self {
-        Self::F32(rows)
+/// [`Codec`] of values as they are.
+pub(crate) const F32: &dyn Codec = &Of::<f32>(PhantomData);
+/// [`Codec`] of halves.
+pub(crate) const F16: &dyn Codec = &Of::<[u8; 2]>(PhantomData);
+/// [`Codec`] of blocks.
+pub(crate) const Q8_0: &dyn Codec = &Of::<[u8; BLOCK_BYTES]>(PhantomData);
+
+/// What is done with the elements of a type.
+pub(crate) trait Codec: Sync {
+    /// Writes elements from number `first` on; nothing where they do not fit.
+    fn write(&self, bytes: &mut [u8], first: usize, elements: &[f32]);
+
+    /// `len` elements from number `first` on; none where there are not so many.
+    fn read<'a>(&self, bytes: &'a [u8], first: usize, len: usize) -> Rows<'a>;
+
+    /// [`Attention::score`].
+    fn score(
+        &self,
+        attention: &Attention,
+        kv_head: usize,
+        q: &[f32],
+        keys: &[u8],
+        visible: &Range<usize>,
+        scores: &mut [f32],
+    ) -> Result<()>;
+
+    /// [`Attention::mix`].
+    fn mix(
+        &self,
+        attention: &Attention,
+        kv_head: usize,
+        shares: &[f32],
+        values: &[u8],
+        visible: &Range<usize>,
+        out: &mut [f32],
+    ) -> Result<()>;
+}
+
+impl fmt::Debug for dyn Codec {
+    /// The same for all: a type's name would be text in every firmware.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Codec")
+    }
+}
+
+/// The [`Codec`] of rows of `T`.
+struct Of<T>(PhantomData<T>);
+
+impl<T: Kept> Codec for Of<T> {
+    fn write(&self, bytes: &mut [u8], first: usize, elements: &[f32]) {
+        let range = first / T::ELEMENTS..first.saturating_add(elements.len()) / T::ELEMENTS;
+        T::write(elements, T::of_mut(bytes).get_mut(range).unwrap_or_default());
+    }
+
+    fn read<'a>(&self, bytes: &'a [u8], first: usize, len: usize) -> Rows<'a> {
+        let range = first / T::ELEMENTS..first.saturating_add(len) / T::ELEMENTS;
+        let rows = T::of(bytes).get(range).unwrap_or_default();
+        Rows { bytes: rows.as_bytes(), codec: T::CODEC }
+    }
+
+    fn score(
+        &self,
+        attention: &Attention,
+        kv_head: usize,
+        q: &[f32],
+        keys: &[u8],
+        visible: &Range<usize>,
+        scores: &mut [f32],
+    ) -> Result<()> {
+        attention.score(kv_head, q, T::of(keys), visible, scores)
+    }
+
+    fn mix(
+        &self,
+        attention: &Attention,
+        kv_head: usize,
+        shares: &[f32],
+        values: &[u8],
+        visible: &Range<usize>,
+        out: &mut [f32],
+    ) -> Result<()> {
+        attention.mix(kv_head, shares, T::of(values), visible, out)
     }
 }
 
 /// How a type keeps its elements, and what attention does with them.
-pub(super) trait Kept: Sized {
+pub(super) trait Kept: Sized + IntoBytes + FromBytes + zerocopy::Immutable + Sync + 'static {
     /// Elements of one `Self`.
     const ELEMENTS: usize;
+
+    /// Its functions.
+    const CODEC: &'static dyn Codec;
+
+    /// The whole ones at the front of `bytes`; none where they are not aligned.
+    fn of(bytes: &[u8]) -> &[Self] {
+        let len = bytes.len() / size_of::<Self>();
+        <[Self]>::ref_from_prefix_with_elems(bytes, len).map(|(rows, _)| rows).unwrap_or_default()
+    }
+
+    /// [`Kept::of`], to be written to.
+    fn of_mut(bytes: &mut [u8]) -> &mut [Self] {
+        let len = bytes.len() / size_of::<Self>();
+        <[Self]>::mut_from_prefix_with_elems(bytes, len).map(|(rows, _)| rows).unwrap_or_default()
+    }
+
+    /// Rounds values. Of the two, the shorter bounds how many are written.
+    fn write(values: &[f32], out: &mut [Self]);
 
     /// The sum of the products of a head with a row of as many elements.
     fn dot(q: &[f32], row: &[Self]) -> f32;
@@ -69,6 +208,13 @@ const LANES: usize = 8;
 
 impl Kept for f32 {
     const ELEMENTS: usize = 1;
+    const CODEC: &'static dyn Codec = F32;
+
+    fn write(values: &[f32], out: &mut [f32]) {
+        for (out, value) in out.iter_mut().zip(values) {
+            *out = *value;
+        }
+    }
 
     #[inline]
     fn dot(q: &[f32], row: &[f32]) -> f32 {
@@ -91,6 +237,11 @@ impl Kept for f32 {
 
 impl Kept for [u8; 2] {
     const ELEMENTS: usize = 1;
+    const CODEC: &'static dyn Codec = F16;
+
+    fn write(values: &[f32], out: &mut [[u8; 2]]) {
+        write_f16(values, out);
+    }
 
     #[inline]
     fn dot(q: &[f32], row: &[[u8; 2]]) -> f32 {
@@ -115,6 +266,11 @@ impl Kept for [u8; 2] {
 
 impl Kept for [u8; BLOCK_BYTES] {
     const ELEMENTS: usize = BLOCK;
+    const CODEC: &'static dyn Codec = Q8_0;
+
+    fn write(values: &[f32], out: &mut [[u8; BLOCK_BYTES]]) {
+        write_q8_0(values, out);
+    }
 
     #[inline]
     fn dot(q: &[f32], row: &[[u8; BLOCK_BYTES]]) -> f32 {

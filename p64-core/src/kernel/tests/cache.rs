@@ -37,9 +37,9 @@ impl Kept {
 
     fn rows(&self) -> Rows<'_> {
         match self {
-            Self { halves, .. } if !halves.is_empty() => Rows::F16(halves),
-            Self { blocks, .. } if !blocks.is_empty() => Rows::Q8_0(blocks),
-            Self { values, .. } => Rows::F32(values),
+            Self { halves, .. } if !halves.is_empty() => Rows::f16(halves),
+            Self { blocks, .. } if !blocks.is_empty() => Rows::q8_0(blocks),
+            Self { values, .. } => Rows::f32(values),
         }
     }
 }
@@ -60,7 +60,7 @@ fn attention_sees_the_rounded_values_and_nothing_else() {
                     out
                 };
                 let ours = run(keys.rows(), values.rows());
-                assert_eq!(ours, run(Rows::F32(&keys.values), Rows::F32(&values.values)), "bit for bit");
+                assert_eq!(ours, run(Rows::f32(&keys.values), Rows::f32(&values.values)), "bit for bit");
                 for head in 0..n_head {
                     let at = |t: usize| t * stride + head / group * head_dim;
                     let score = |t: usize| {
@@ -92,10 +92,10 @@ fn halves_of_any_head_length_are_taken() {
         let (mut scores, mut out) = ([0.0; 7], [f32::NAN; 22]);
         shape.attend(&q, rows, rows, 0..7, &mut scores, &mut out).map(|()| out)
     };
-    assert_eq!(run(Rows::F16(&halves)), run(Rows::F32(&rounded)));
+    assert_eq!(run(Rows::f16(&halves)), run(Rows::f32(&rounded)));
     // Heads of 11 are no blocks.
     let blocks = [[0; BLOCK_BYTES]; 7];
-    assert_eq!(run(Rows::Q8_0(&blocks)).map_err(|error| error.code), Err(Code::PartialBlock));
+    assert_eq!(run(Rows::q8_0(&blocks)).map_err(|error| error.code), Err(Code::PartialBlock));
 }
 
 /// A block that gguf-py (0.17, `quantize` to `Q8_0`) makes of the same values.

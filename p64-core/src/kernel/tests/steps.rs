@@ -219,7 +219,7 @@ fn attention_is_the_definition() {
             let (keys, values) = (rng.activations(48 * stride), rng.activations(48 * stride));
             let (mut scores, mut out) = (std::vec![0.0; visible.len()], std::vec![f32::NAN; q.len()]);
             shape
-                .attend(&q, Rows::F32(&keys), Rows::F32(&values), visible.clone(), &mut scores, &mut out)
+                .attend(&q, Rows::f32(&keys), Rows::f32(&values), visible.clone(), &mut scores, &mut out)
                 .expect("lengths fit");
             for head in 0..n_head {
                 let offset = head / (n_head / n_kv_head) * head_dim;
@@ -246,7 +246,7 @@ fn attention_refuses_what_does_not_fit() {
     let shape = Attention { n_head: 4, n_kv_head: 2, head_dim: 8, scale: 1.0, softcap: None };
     let run = |shape: Attention, q: usize, cache: usize, visible, scores: usize| {
         let (mut scores, mut out, cache) = (std::vec![0.0; scores], std::vec![0.0; q], std::vec![0.0; cache]);
-        let rows = Rows::F32(&cache);
+        let rows = Rows::f32(&cache);
         shape.attend(&std::vec![0.0; q], rows, rows, visible, &mut scores, &mut out).map_err(|error| error.code)
     };
     assert_eq!(run(shape, 32, 48, 0..3, 3), Ok(()));

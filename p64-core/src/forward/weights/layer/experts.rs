@@ -7,7 +7,7 @@
 
 use super::{Places, Presence, missing, wide};
 use crate::error::{Code, Error, Place, Result};
-use crate::forward::dims::{Config, Experts};
+use crate::forward::dims::{Built, Config, Experts};
 use crate::forward::parameter::Parameter;
 use crate::forward::weights::{Weight, WeightSource};
 use crate::kernel::Matrix;
@@ -30,6 +30,7 @@ pub struct ExpertTensors<'w> {
     up: Packed<'w>,     // [count][n_ff, n_embd]
     down: Packed<'w>,   // [count][n_embd, n_ff]
     shared: Option<SharedTensors<'w>>,
+    _built: Built,
 }
 
 /// The expert that every position passes through.
@@ -124,6 +125,7 @@ impl<'w, S: WeightSource<'w>> Places<'_, S> {
             up: self.packed(Role::UpExperts, experts.count, n_ff, embd)?,
             down: self.packed(Role::DownExperts, experts.count, embd, n_ff)?,
             shared,
+            _built: experts.built,
         })
     }
 
