@@ -5,7 +5,7 @@ SHELL := bash
 FUZZ_SECONDS ?= 600
 export DESTDIR PREFIX LIBDIR
 .DEFAULT_GOAL := help
-.PHONY: help demo test ci conformance model bench fuzz lint fmt install install-cli clean
+.PHONY: help demo test ci conformance model vocabularies bench fuzz lint fmt install install-cli clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -26,6 +26,9 @@ conformance: ## make the model families' recipes and llama.cpp's results for the
 
 model: ## fetch the two real models into models/ (350 MB)
 	scripts/setup_models.sh
+
+vocabularies: ## fetch the vocabularies that llama.cpp tests with, into models/vocabularies (75 MB)
+	scripts/setup_vocabularies.sh
 
 bench: model ## measure: the benchmarks of the crates, then prompt and generation speed on both models
 	@scripts/setup_build.sh

@@ -5,4 +5,5 @@ cd "$(dirname "$0")/.."
 
 scripts/setup_build.sh
 scripts/conformance/make.sh
+scripts/check_ggml_types.sh
 cargo test -p p64-tests --test families --test kv_types -- --nocapture

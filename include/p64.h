@@ -1143,6 +1143,35 @@ typedef uint32_t p64_stop;
 #endif // __cplusplus
 
 /**
+ * How a session keeps the keys and values of what it has seen.
+ */
+enum p64_kv_type
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    /**
+     * As they were computed.
+     */
+    P64_KV_F32 = 0,
+    /**
+     * Rounded to f16: half the memory.
+     */
+    P64_KV_F16 = 1,
+    /**
+     * Rounded to 8-bit integers with a step for each 32, 34 bytes for them: for models whose heads are multiples of 32.
+     */
+    P64_KV_Q8_0 = 2,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum p64_kv_type p64_kv_type;
+#else
+typedef uint32_t p64_kv_type;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
  * What a long operation is doing.
  */
 enum p64_phase
@@ -1890,9 +1919,9 @@ typedef struct p64_session_options {
      */
     uint32_t repeat_last_n;
     /**
-     * Zero.
+     * A `p64_kv_type`: how keys and values are kept.
      */
-    uint32_t reserved;
+    uint32_t kv_type;
     /**
      * Seed of the random numbers: the same seed draws the same tokens on every machine.
      */
@@ -2933,8 +2962,9 @@ p64_status p64_model_chat(const struct p64_model *model,
  * Makes a session over a model. `options` may be NULL.
  *
  * Owner: the caller's, until `p64_session_free`; it holds on to the model's file, so that the model may be freed first.
- * Threads: any; a model may have any number of sessions. Errors: `P64_STATUS_BAD_ARGUMENT` for options out of range and
- * for a context that memory cannot hold. Cost: memory for the context, and starting the threads.
+ * Threads: any; a model may have any number of sessions. Errors: `P64_STATUS_BAD_ARGUMENT` for options out of range,
+ * for a `kv_type` that the model's heads do not fit, and for a context that memory cannot hold. Cost: memory for the
+ * context, and starting the threads.
  */
 p64_status p64_session_new(const struct p64_model *model,
                            const struct p64_session_options *options,

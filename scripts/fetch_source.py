@@ -5,11 +5,12 @@
 
 `pip download --no-binary` would first install the package's build backend, which can take longer than the build that
 follows. So this asks the index that pip is configured with (PIP_INDEX_URL, pip's configuration files, pip's own default)
-for the file, compares its SHA-256, and unpacks the files and folders NAME of the distribution's FOLDER. DIR appears whole or
-not at all; a DIR of the same digest is left alone. Needs Python 3.9 and pip, nothing else. Exit status 0: it is there.
+for the file, compares its SHA-256, and unpacks the files and folders NAME (with * and ?) of the distribution's FOLDER. DIR
+appears whole or not at all; a DIR of the same digest is left alone. Needs Python 3.9 and pip, nothing else. Exit status 0: it is there.
 """
 
 import argparse
+import fnmatch
 import hashlib
 import html.parser
 import io
@@ -102,14 +103,16 @@ def unpack(body, member, keep, folder):
             root = entry.name.split("/", 1)[0]
             prefix = prefix or f"{root}/{member.strip('/')}/"
             inside = entry.name[len(prefix):]
-            if entry.isfile() and entry.name.startswith(prefix) and inside.split("/", 1)[0] in keep:
+            first = inside.split("/", 1)[0]
+            wanted = any(fnmatch.fnmatchcase(first, name) for name in keep)
+            if entry.isfile() and entry.name.startswith(prefix) and wanted:
                 target = folder / inside
                 if folder.resolve() not in target.resolve().parents:
                     raise FetchError(f"{entry.name} would leave the destination")
                 target.parent.mkdir(parents=True, exist_ok=True)
                 with archive.extractfile(entry) as source, open(target, "wb") as out:
                     shutil.copyfileobj(source, out, CHUNK)
-    if missing := [name for name in keep if not (folder / name).exists()]:
+    if missing := [name for name in keep if not any(folder.glob(name))]:
         raise FetchError(f"the distribution has no {member}/{missing[0]}")
 
 

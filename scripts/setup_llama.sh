@@ -7,16 +7,16 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-version=0.3.36
-sha256=832db0699007f1be95a7e41ef12e88926b02ba836461e36a36372db2760c1a2e
+# shellcheck source=scripts/llama_source.sh
+. scripts/llama_source.sh
 
 command -v c++ >/dev/null || scripts/apt.sh g++
 scripts/apt.sh cmake ninja-build
 python3 -m pip --version >/dev/null 2>&1 || scripts/apt.sh python3 python3-pip
 
 source=target/llama/source
-python3 scripts/fetch_source.py --sha256 "$sha256" --member vendor/llama.cpp \
-    --keep CMakeLists.txt,LICENSE,cmake,ggml,include,licenses,src,vendor --to "$source" llama-cpp-python "$version"
+python3 scripts/fetch_source.py --sha256 "$llama_sha256" --member vendor/llama.cpp \
+    --keep CMakeLists.txt,LICENSE,cmake,ggml,include,licenses,src,vendor --to "$source" llama-cpp-python "$llama_version"
 
 # The commit is told, or CMake would take this repository's for llama.cpp's and build everything again after each of ours.
 began=$SECONDS
@@ -25,4 +25,4 @@ cmake -S "$source" -B target/llama/build -G Ninja -DCMAKE_BUILD_TYPE=Release -DC
     -DLLAMA_BUILD_COMMON=OFF -DLLAMA_BUILD_TESTS=OFF -DLLAMA_BUILD_TOOLS=OFF -DLLAMA_BUILD_EXAMPLES=OFF \
     -DLLAMA_BUILD_SERVER=OFF -DLLAMA_BUILD_APP=OFF -DLLAMA_BUILD_COMMIT=0c1e57098 >target/llama/configure.log
 cmake --build target/llama/build --target llama >target/llama/build.log || { tail -n 30 target/llama/build.log >&2; exit 1; }
-echo "llama.cpp of llama-cpp-python $version: built in $((SECONDS - began)) s"
+echo "llama.cpp of llama-cpp-python $llama_version: built in $((SECONDS - began)) s"

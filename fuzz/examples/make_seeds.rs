@@ -8,6 +8,7 @@ use p64_core::DType;
 use p64_core::kernel::matrix::is_supported;
 use p64_core::metadata::ValueKind;
 use p64_tests::assemble::{Assembly, TensorSpec, tokenizer};
+use p64_tests::conformance::{KeyRow, Recipe};
 use std::path::Path;
 use std::{fs, io};
 
@@ -21,6 +22,8 @@ fn main() -> io::Result<()> {
         ("container_slice", containers()),
         ("gguf_reader", ggufs()),
         ("convert_and_back", ggufs()),
+        ("model_run", models()),
+        ("tokenizer", tokenizers()),
     ];
     for (target, seeds) in targets {
         let folder = corpus.join(target);
@@ -184,4 +187,126 @@ fn every_type(assembly: &mut Assembly) {
     // Ternary has no blocks: one scale, then five digits a byte.
     assembly.tensors.push(TensorSpec::new("ternary", 0xfffe, DType::Ternary.id(), 2, &[7], 6));
     assembly.flags |= 0b1100;
+}
+
+/// The keys of conformance models, one for each way in which families differ.
+fn models() -> Vec<Seed> {
+    let names = [
+        "bitnet-sub-norms",
+        "cohere2-window-8",
+        "command-r-q8_0",
+        "gemma2-soft-caps-window-8",
+        "gemma3-untied-own-local-base",
+        "gpt2-tied",
+        "granitemoe-one-shared",
+        "llama-grouped-heads",
+        "llama-longrope-long",
+        "llama-yarn",
+        "mixtral-two-of-five-experts",
+        "olmo2-pattern-as-a-list",
+        "phi3-longrope-short",
+        "qwen2moe-three-of-seven-one-shared",
+        "qwen3-head-norms",
+    ];
+    (0..).zip(names).map(|(index, name)| (name, model(&Recipe::load(name), index))).collect()
+}
+
+/// Choices that differ from seed to seed, and the keys.
+fn model(recipe: &Recipe, index: u8) -> Vec<u8> {
+    let mut pairs = vec![pair("general.architecture", ValueKind::String, &string(recipe.arch.as_bytes()))];
+    for KeyRow(name, kind, value) in &recipe.keys {
+        let number = u32::try_from(value.as_u64().unwrap_or(0)).expect("32 bits");
+        let bools = value.as_array().into_iter().flatten().map(|one| u8::from(one.as_bool() == Some(true)));
+        #[expect(clippy::cast_possible_truncation, reason = "a seed's constant may be rounded")]
+        let float = value.as_f64().unwrap_or(0.0) as f32;
+        pairs.push(match kind.as_str() {
+            "u32" => pair(name, ValueKind::U32, &number.to_le_bytes()),
+            "f32" => pair(name, ValueKind::F32, &float.to_le_bytes()),
+            "bool" => pair(name, ValueKind::Bool, &[u8::from(value.as_bool() == Some(true))]),
+            "str" => pair(name, ValueKind::String, &string(value.as_str().unwrap_or_default().as_bytes())),
+            "bools" => {
+                let bools: Vec<u8> = bools.collect();
+                array(name, ValueKind::Bool, bools.len() as u64, &bools)
+            }
+            other => panic!("a recipe names the kind {other}"),
+        });
+    }
+    [&[index, index, index % 2, 0, 31, 0, 0, 0], area(&pairs).as_slice()].concat()
+}
+
+/// One vocabulary of each model, with a text.
+fn tokenizers() -> Vec<Seed> {
+    let text = |key: &str, value: &str| pair(key, ValueKind::String, &string(value.as_bytes()));
+    let id =
+        |key: &str, value: u32| pair(&format!("tokenizer.ggml.{key}_token_id"), ValueKind::U32, &value.to_le_bytes());
+    let strings = |key: &str, values: &[&str]| {
+        let bytes = values.iter().map(|value| string(value.as_bytes())).collect::<Vec<_>>().concat();
+        array(key, ValueKind::String, values.len() as u64, &bytes)
+    };
+    let vocabulary = |model: &str, tokens: &[&str], types: &[i32]| {
+        let count = tokens.len() as u64;
+        let scores: Vec<u8> =
+            (0..count).flat_map(|id| (-(u8::try_from(id % 256).map_or(0.0, f32::from))).to_le_bytes()).collect();
+        let types: Vec<u8> = types.iter().flat_map(|kind| kind.to_le_bytes()).collect();
+        vec![
+            text("tokenizer.ggml.model", model),
+            strings("tokenizer.ggml.tokens", tokens),
+            array("tokenizer.ggml.scores", ValueKind::F32, count, &scores),
+            array("tokenizer.ggml.token_type", ValueKind::I32, count, &types),
+        ]
+    };
+    let seed = |pairs: &[Vec<u8>], input: &str| {
+        let area = area(pairs);
+        [&u16::try_from(area.len()).expect("a small vocabulary").to_le_bytes(), area.as_slice(), input.as_bytes()]
+            .concat()
+    };
+    let letters = [
+        "<unk>",
+        "<s>",
+        "</s>",
+        "a",
+        "b",
+        "ab",
+        "\u{2581}",
+        "\u{2581}a",
+        "\u{2581}ab",
+        "##b",
+        "[SEP]",
+        "1",
+        "\u{120}a",
+    ];
+    let types = [2, 3, 3, 1, 1, 1, 1, 1, 4, 1, 3, 1, 1];
+    let bpe = |model: &str, pre: &str| {
+        let mut pairs = vocabulary(model, &letters, &types);
+        pairs.push(text("tokenizer.ggml.pre", pre));
+        pairs.push(strings("tokenizer.ggml.merges", &["a b", "\u{120} a", "ab 1"]));
+        pairs
+    };
+    let with = |model: &str, more: &[Vec<u8>]| [vocabulary(model, &letters, &types).as_slice(), more].concat();
+    let map: Vec<u8> = [1024u32, 256 << 10]
+        .into_iter()
+        .chain((1u32..256).map(|i| if i == 0x61 { 1 << 8 | 0x61 } else { 1 << 31 }))
+        .flat_map(u32::to_le_bytes)
+        .chain(*b"xy\0\0")
+        .collect();
+    let map = array("tokenizer.ggml.precompiled_charsmap", ValueKind::U8, map.len() as u64, &map);
+    let bytes: Vec<String> =
+        (0..256).map(|byte| format!("<0x{byte:02X}>")).chain(["<unk>", "ab", "a"].map(String::from)).collect();
+    let bytes: Vec<&str> = bytes.iter().map(String::as_str).collect();
+    let byte_types: Vec<i32> = (0..bytes.len()).map(|id| if id < 256 { 6 } else { 1 }).collect();
+    let input = "ab abc\u{e9}  1234567's\n\t\u{2581}\u{4e00}<s>[SEP]";
+    vec![
+        ("bpe_gpt2", seed(&bpe("gpt2", "gpt-2"), input)),
+        ("bpe_llama3", seed(&bpe("gpt2", "llama-bpe"), input)),
+        ("bpe_digits", seed(&bpe("gpt2", "afmoe"), input)),
+        ("bpe_powers", seed(&bpe("gpt2", "jais-2"), "a                      b")),
+        ("bpe_characters", seed(&bpe("gemma4", ""), input)),
+        ("dna", seed(&bpe("hybriddna", "gpt-2"), "a<dna>ACGTACG</dna>b")),
+        ("whitespace", seed(&bpe("whitespace", "whitespace"), input)),
+        ("spm", seed(&with("llama", &[id("unknown", 0), id("bos", 1)]), input)),
+        ("wordpiece", seed(&with("bert", &[id("unknown", 0), id("seperator", 10), id("bos", 1)]), input)),
+        ("unigram", seed(&with("t5", &[id("unknown", 0), map]), input)),
+        ("rwkv", seed(&with("rwkv", &[id("unknown", 0)]), input)),
+        ("plamo", seed(&vocabulary("plamo2", &bytes, &byte_types), input)),
+    ]
 }

@@ -8,7 +8,9 @@ pub mod container_stream;
 pub mod convert_and_back;
 pub mod gguf_reader;
 pub mod metadata;
+pub mod model_run;
 pub mod q42t;
+pub mod tokenizer;
 
 /// A target: the name of its corpus folder and of its binary, and its body.
 pub type Target = (&'static str, fn(&[u8]));
@@ -20,5 +22,7 @@ pub const TARGETS: &[Target] = &[
     ("convert_and_back", convert_and_back::run),
     ("gguf_reader", gguf_reader::run),
     ("metadata", metadata::run),
+    ("model_run", model_run::run),
     ("q42t", q42t::run),
+    ("tokenizer", tokenizer::run),
 ];

@@ -17,7 +17,7 @@ import tempfile
 import numpy as np
 
 import recipe as recipes
-from make import NOISE
+from make import noise
 from models import all_models
 
 # Without experts: there a rounding can turn a choice, and with it everything.
@@ -57,7 +57,7 @@ def main():
                 # Rounding of the cache turns the noise of another CPU into steps: as far as half of what rounding does.
                 golden = np.fromfile(path, "<f4")
                 plain = np.fromfile(f"tests/data/conformance/{name}.f32", "<f4")
-                allowed = max(NOISE * np.abs(plain).max(), 0.5 * np.abs(golden - plain).max())
+                allowed = max(noise(chosen[name]) * np.abs(plain).max(), 0.5 * np.abs(golden - plain).max())
                 off = np.abs(golden - found).max()
                 if not off <= allowed:
                     wrong.append(f"{path.name}: logits differ by {off:.1e}, up to {allowed:.1e} is noise")

@@ -6,7 +6,9 @@
     make.py --check goldens --oracle PROGRAM
 
 Logits of the reference differ in rounding from one CPU to the next: a committed golden may differ from a new one by up to
-NOISE of its largest value, and llama.cpp's own distance from it by SPREAD.
+NOISE of its largest value, and llama.cpp's own distance from it by SPREAD. Where gelu goes through ggml's table of f16, a
+value on the other side of a rounding makes a larger step, so that HALF_GELU_NOISE counts there. Between ggml for SSE2 alone
+and for a CPU with all that it knows, the largest differences were 6.7e-6 and 7.4e-5.
 """
 
 import argparse
@@ -22,6 +24,7 @@ import recipe as recipes
 from models import FAMILIES, all_models
 
 NOISE = 2e-5
+HALF_GELU_NOISE = 2e-4
 SPREAD = 0.5
 MEASURED = ("own_rms", "caches")
 
@@ -36,6 +39,10 @@ def logits(oracle, model, recipe, folder, more=()):
 
 def is_plain(recipe):
     return all(row[1] == "F32" for row in recipe["tensors"])
+
+
+def noise(recipe):
+    return HALF_GELU_NOISE if recipe["arch"].startswith(("gemma", "gpt2")) else NOISE
 
 
 def rms(found, plain):
@@ -83,7 +90,7 @@ def compare(recipe, plain, to):
     if plain is not None:
         golden = np.fromfile(path.with_suffix(".f32"), "<f4").reshape(plain.shape)
         off = np.abs(golden - plain).max() / np.abs(plain).max()
-        if not off <= NOISE:
+        if not off <= noise(recipe):
             wrong.append(f"{recipe['name']}: logits differ by {off:.1e} of the largest")
         pairs = [("own", committed["own_rms"], recipe["own_rms"])]
         pairs += [(cache, committed["caches"][cache], now) for cache, now in recipe.get("caches", {}).items()]

@@ -11,6 +11,7 @@ use p64_core::tokenizer::encode::{Options, Slot, encode, required_len};
 use p64_core::tokenizer::{Vocabulary, decode};
 use p64_std::tokenizer::Tokenizer;
 use p64_tests::data::{data, model};
+use p64_tests::toy::Area;
 use serde_json::Value;
 
 const TINY: &str = "tiny/tiny-stories-q8_0.gguf";
@@ -263,4 +264,24 @@ fn other_tokenizers_are_refused() {
     assert_eq!(vocabulary(b"ggml.merges", b"ggml.mergez"), (Code::MissingKey, Some("tokenizer.ggml.merges")));
     assert_eq!(vocabulary(b"ggml.tokens", b"ggml.tokenz"), (Code::MissingKey, Some("tokenizer.ggml.tokens")));
     assert_eq!(vocabulary(b"ggml.pre", b"ggml.prf"), (Code::MissingKey, Some("tokenizer.ggml.pre")));
+}
+
+/// Phi-3's special tokens strip white space, by the name of the model.
+#[test]
+fn phi3_is_refused() {
+    let tokens = ["<unk>", "<s>", "</s>", "a"];
+    let gguf = |name: &str| {
+        let mut area = Area::default();
+        area.str("general.name", name).str("tokenizer.ggml.model", "llama").strs("tokenizer.ggml.tokens", &tokens);
+        // An array of four f32.
+        let scores = [&6_u32.to_le_bytes()[..], &4_u64.to_le_bytes(), &[0; 16]].concat();
+        area.raw("tokenizer.ggml.scores", 9, &scores).bytes()
+    };
+    let read = |name: &str| {
+        let area = gguf(name);
+        Vocabulary::read(&Metadata::parse(&area, 0).expect("well-formed")).map(|_| ()).map_err(|error| subject(&error))
+    };
+    assert_eq!(read("Llama"), Ok(()));
+    assert_eq!(read("Microsoft Phi-3 mini"), Err(Some("tokenizer.ggml.model")));
+    assert_eq!(read("phi3"), Err(Some("tokenizer.ggml.model")));
 }

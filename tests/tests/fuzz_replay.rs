@@ -32,6 +32,15 @@ fn every_seed_is_handled() {
     }
 }
 
+/// A seed that is refused on the way would leave the forward pass to chance.
+#[test]
+fn seeds_of_models_pass_tokens() {
+    let seeds = files(&workspace("fuzz/corpus/model_run"));
+    let passing = |seed: &&PathBuf| p64_fuzz::model_run::passes(&fs::read(seed).expect("readable seed"));
+    let names: Vec<_> = seeds.iter().filter(passing).filter_map(|seed| seed.file_name()).collect();
+    assert!(names.len() >= 15, "only these of {} reach their logits: {names:?}", seeds.len());
+}
+
 /// A target that is not in the list would never be replayed.
 #[test]
 fn the_list_names_every_target() {

@@ -1,5 +1,6 @@
 //! A session on the toy model: what it gives, when it ends, and what it remembers.
 
+use p64_core::forward::KvType;
 use p64_std::map::MapOptions;
 use p64_std::model::LoadedModel;
 use p64_std::sample::{Sampler, SamplerParams, argmax};
@@ -238,6 +239,30 @@ fn a_generation_goes_on_past_the_context() {
         let done = full.generate(&PROMPT, &options, &mut greedy(), &mut |_| ControlFlow::Continue(())).expect("runs");
         assert_eq!((done.ids.len(), done.reason, done.stats.shifts), (4, StopReason::ContextFull, 0));
     });
+}
+
+/// A rounded cache holds each position's keys and values by themselves, so forgetting and shifting stay exact.
+#[test]
+fn reuse_and_shift_are_exact_in_every_type_of_cache() {
+    let path = p64_tests::data::data("tiny/tiny-stories-q8_0.gguf");
+    let model = LoadedModel::open(&path, &MapOptions::default()).expect("opens");
+    let text = "Once upon a time, there was a small dog named Max. One sunny morning, Max found a ball.";
+    let tokens = model.tokenizer().encode(text.as_bytes(), true, false);
+    let mut results = Vec::new();
+    for kind in KvType::ALL {
+        let options = SessionOptions { context: Some(64), threads: 1, kv: (*kind).into(), ..SessionOptions::default() };
+        let fresh = |tokens: &[u32]| bits(Session::new(&model, &options).expect("fits").prefill(tokens).expect("fits"));
+        let mut session = Session::new(&model, &options).expect("fits");
+        session.prefill(&tokens).expect("fits");
+        let other = [&tokens[..tokens.len() / 2], &tokens[3..9]].concat();
+        assert_eq!(bits(session.prefill_reusing(&other).expect("fits")), fresh(&other), "{}", kind.name());
+        assert!(session.shift(5).expect("computes") > 0);
+        let left = session.history().to_vec();
+        assert_eq!(session.logits().map(bits), Some(fresh(&left)), "{}", kind.name());
+        results.push(fresh(&tokens));
+    }
+    results.dedup();
+    assert_eq!(results.len(), KvType::ALL.len(), "the types round differently");
 }
 
 /// Four sessions at once over one mapped model, each with a text of its own, write what they write alone.

@@ -97,6 +97,10 @@ impl<'a> Vocabulary<'a> {
     /// [`Code::TokenizerVocabulary`] and [`Code::TokenizerMerges`] past the limits.
     pub fn read(metadata: &Metadata<'a>) -> Result<Self> {
         let model = match need(metadata.str(Parameter::TokenizerModel.name())?, Parameter::TokenizerModel)? {
+            // Special tokens of Phi-3 take the white space after them with them, which goes by this name.
+            "llama" if ["phi-3", "phi3"].iter().any(|part| name_has(metadata, part)) => {
+                return Err(Parameter::TokenizerModel.unsupported(PLACE));
+            }
             "llama" => Model::Spm,
             "gpt2" => {
                 let name = need(metadata.str(Parameter::TokenizerPre.name())?, Parameter::TokenizerPre)?;
@@ -255,6 +259,12 @@ pub(super) fn parse_byte(text: &[u8]) -> Option<u8> {
 #[expect(clippy::as_conversions, clippy::cast_precision_loss, reason = "old files hold small integers as scores")]
 const fn to_f32(value: i64) -> f32 {
     value as f32
+}
+
+/// Whether `general.name` has `part` in it, in either case.
+fn name_has(metadata: &Metadata<'_>, part: &str) -> bool {
+    let name = metadata.get("general.name").and_then(|value| value.as_str()).unwrap_or_default();
+    name.as_bytes().windows(part.len()).any(|window| window.eq_ignore_ascii_case(part.as_bytes()))
 }
 
 fn is_one_of(texts: &[&str], text: &[u8]) -> bool {

@@ -1,5 +1,5 @@
-//! What is known by name: pre-tokenizers that split alike, and tokens whose text ends generation. GGUF names at most three such tokens by key, and files often name one;
-//! llama.cpp fills the rest in by text (ggml-org/llama.cpp#9606), and so do we.
+//! What is known by name: pre-tokenizers that split alike, and tokens whose text ends generation. GGUF names at most three
+//! such tokens by key, and files often name one; llama.cpp fills the rest in by text (ggml-org/llama.cpp#9606), and so do we.
 
 /// Ends of a turn, a message or a text, whatever type the file gives them.
 pub const ENDS: &[&str] = &[
@@ -42,7 +42,8 @@ pub const ENDS: &[&str] = &[
 /// (Gemma's token 212 is user-defined).
 pub const ENDS_IF_CONTROL: &[&str] = &["</s>"];
 
-/// Names of pre-tokenizers with GPT-2's pattern (`tokenizer.ggml.pre`).
+/// Names of pre-tokenizers with GPT-2's pattern (`tokenizer.ggml.pre`), without those of models whose mask token takes the
+/// space before it with it.
 pub const GPT2_PRE: &[&str] = &[
     "gpt-2",
     "phi-2",
@@ -55,12 +56,12 @@ pub const GPT2_PRE: &[&str] = &[
     "gigachat",
     "a.x-4.0",
     "mellum",
-    "modern-bert",
     "jina-es",
     "jina-de",
-    "jina-v2-es",
-    "jina-v2-de",
+    "jina-v1-en",
+    "roberta-bpe",
 ];
+
 /// Names of pre-tokenizers that take every digit for itself first.
 pub const SMOLLM_PRE: &[&str] =
     &["smollm", "starcoder", "refact", "command-r", "codeshell", "exaone", "minerva-7b", "mellum2"];

@@ -151,7 +151,8 @@ fn running(options: &p64_session_options) -> Result<SessionOptions> {
 ///
 /// Owner: the caller's, until `p64_session_free`; it holds on to the model's file, so that the model may be freed first.
 /// Threads: any; a model may have any number of sessions. Errors: `P64_STATUS_BAD_ARGUMENT` for options out of range,
-/// for a `kv_type` that the model's heads do not fit, and for a context that memory cannot hold. Cost: memory for the context, and starting the threads.
+/// for a `kv_type` that the model's heads do not fit, and for a context that memory cannot hold. Cost: memory for the
+/// context, and starting the threads.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn p64_session_new(
     model: *const p64_model,

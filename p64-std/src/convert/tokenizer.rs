@@ -85,6 +85,11 @@ mod tests {
             ("llama", "", Some(1), Some(2), true),
             ("gpt2", "smollm", Some(11), Some(11), false),
             ("gpt2", "llama-bpe", Some(11), Some(11), true),
+            ("gpt2", "tekken", Some(11), Some(11), true),
+            ("gpt2", "glm4", None, Some(11), false),
+            // Names that this build does not know are kept all the same.
+            ("gpt2", "next-year", Some(11), Some(11), false),
+            ("gemma4", "", None, None, true),
             // Its BOS is past the vocabulary of this test: none is invented.
             ("bert", "", None, None, true),
             ("t5", "", None, Some(1), false),

@@ -45,7 +45,8 @@ pub(super) fn sentence(source: &Source, metadata: &Metadata<'_>, error: p64_core
     let reason = match (error.code, subject(&error)) {
         (Code::UnsupportedArchitecture, _) => {
             let known = Architecture::SUPPORTED.join(", ");
-            format!("this build does not run the architecture \"{architecture}\" (it runs: {known}); {STILL}")
+            let architecture = shown(Value::String(architecture.as_bytes()));
+            format!("this build does not run the architecture {architecture} (it runs: {known}); {STILL}")
         }
         (Code::MissingTensor, Some(name)) => {
             let name = match error.place {

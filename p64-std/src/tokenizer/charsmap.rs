@@ -8,6 +8,11 @@
 //! rest           the replacements, each ended by a zero byte
 //! ```
 
+/// Bytes of the longest beginning that is looked for, and of the longest replacement. Those of NFKC end at 18 and 33. A file
+/// may hold a double array whose walks never end, and one replacement for every character that is as long as the file: these
+/// bound the work and the memory for each byte of a text.
+const MOST: usize = 128;
+
 /// A double array and its replacements.
 #[derive(Clone, Default, Debug)]
 pub(super) struct CharsMap {
@@ -16,11 +21,11 @@ pub(super) struct CharsMap {
 }
 
 impl CharsMap {
-    /// Reads a blob; `None` when the double array does not end before it.
+    /// Reads a blob; `None` when the double array does not end before it, or when a replacement has more than [`MOST`] bytes.
     pub(super) fn parse(bytes: &[u8]) -> Option<Self> {
         let (len, rest) = bytes.split_first_chunk()?;
         let (nodes, replacements) = rest.split_at_checked(usize::try_from(u32::from_le_bytes(*len)).ok()?)?;
-        if replacements.is_empty() {
+        if replacements.is_empty() || replacements.split(|&byte| byte == 0).any(|one| one.len() > MOST) {
             return None;
         }
         let (nodes, _) = nodes.as_chunks();
@@ -35,7 +40,7 @@ impl CharsMap {
         let base = |packed: u32| (packed >> 10) << ((packed & (1 << 9)) >> 6);
         let mut at = base(node(0)?);
         let mut found = None;
-        for (len, &byte) in (1..).zip(text) {
+        for (len, &byte) in (1..=MOST).zip(text) {
             at ^= u32::from(byte);
             let Some(packed) = node(at).filter(|_| byte != 0) else { break };
             if packed & (1 << 31 | 0xff) != u32::from(byte) {
@@ -78,6 +83,28 @@ mod tests {
         assert_eq!(map.longest(b"ac"), Some((1, &b"xy"[..])));
         assert_eq!(map.longest(b"abc"), Some((2, &b""[..])));
         assert_eq!([map.longest(b"b"), map.longest(b""), map.longest(b"\0")], [None; 3]);
+    }
+
+    #[test]
+    fn a_replacement_as_long_as_the_file_is_refused() {
+        let mut bytes = example();
+        bytes.splice(bytes.len() - 4.., [b'x'; MOST].into_iter().chain([0]));
+        assert!(CharsMap::parse(&bytes).is_some());
+        bytes.splice(bytes.len() - 1.., [b'x', 0]);
+        assert!(CharsMap::parse(&bytes).is_none());
+    }
+
+    /// Every node leads to itself: a walk would be as long as the text, for every byte of it.
+    #[test]
+    fn a_walk_without_an_end_is_cut_short() {
+        let mut nodes = vec![1_u32 << 31; 256];
+        nodes[0x61] = 0x61 << 10 | 0x61;
+        let mut bytes = 1024_u32.to_le_bytes().to_vec();
+        nodes.iter().for_each(|node| bytes.extend(node.to_le_bytes()));
+        bytes.extend(b"xy\0\0");
+        let map = CharsMap::parse(&bytes).unwrap();
+        let text = vec![b'a'; 2_000_000];
+        assert!((0..text.len()).all(|from| map.longest(&text[from..]).is_none()));
     }
 
     #[test]

@@ -24,7 +24,9 @@ impl Vocabulary {
                 Model::Bpe(_, Kind::HybridDna) if self.is_kmer(id) => {
                     spell_out(text.strip_suffix(KMER).unwrap_or(text), out)
                 }
-                Model::Bpe(pre, _) if pre.units() != Units::CharactersAndSpaces => spell_out(text, out),
+                Model::Bpe(pre, _) if pre.units() == Units::Bytes => spell_out(text, out),
+                // llama.cpp reads these texts in the alphabet of bytes too, which they are not written in.
+                Model::Bpe(pre, _) if pre.units() == Units::Characters => out.extend_from_slice(text),
                 _ => unescape_spaces(text, out),
             },
             TokenType::Undefined | TokenType::Unused => {}

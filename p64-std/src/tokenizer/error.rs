@@ -67,13 +67,13 @@ pub enum TokenizerError {
         what: &'static str,
     },
     /// The tokenizer's kind is not one this build has.
-    #[error("tokenizer.ggml.model is \"{found}\", this build has {}", super::vocab::MODELS)]
+    #[error("tokenizer.ggml.model is {found:?}, this build has {}", super::vocab::MODELS)]
     UnknownModel {
         /// The kind.
         found: String,
     },
     /// The pre-tokenizer is not one this build has.
-    #[error("tokenizer.ggml.pre is \"{found}\", this build has {known}")]
+    #[error("tokenizer.ggml.pre is {found:?}, this build has {known}")]
     UnknownPre {
         /// The name.
         found: String,
@@ -91,6 +91,11 @@ pub enum TokenizerError {
 }
 
 impl TokenizerError {
+    /// As much of a name from a file as a message shows: a file may hold a megabyte for it.
+    pub(super) fn shown(name: &str) -> String {
+        name.chars().take(40).collect()
+    }
+
     pub(super) const fn wrong_type(key: &'static str, expected: &'static str, found: ValueKind) -> Self {
         Self::WrongType { key, expected, found: found.name() }
     }

@@ -39,13 +39,19 @@ impl Pre {
         let row = names::ROWS.iter().find(|row| row.names.contains(&name));
         row.map(Self).ok_or_else(|| {
             let known: Vec<&str> = Self::names().collect();
-            TokenizerError::UnknownPre { found: name.to_owned(), known: known.join(", ") }
+            TokenizerError::UnknownPre { found: TokenizerError::shown(name), known: known.join(", ") }
         })
     }
 
     /// Every name, in the order of the table.
     pub(crate) fn names() -> impl Iterator<Item = &'static str> {
         names::ROWS.iter().flat_map(|row| row.names.iter().copied())
+    }
+
+    /// One name of every row.
+    #[cfg(test)]
+    pub(super) fn first_names() -> impl Iterator<Item = &'static str> {
+        names::ROWS.iter().filter_map(|row| row.names.first().copied())
     }
 
     /// Whether a word that is a token as a whole is taken as it is.

@@ -156,9 +156,10 @@ impl Unigram {
         if let Some((len, replacement)) = self.map.longest(text) {
             return (replacement, len);
         }
-        let first = text.utf8_chunks().next().and_then(|chunk| chunk.valid().chars().next());
-        match first {
-            Some(c) => (text.get(..c.len_utf8()).unwrap_or_default(), c.len_utf8()),
+        // A look at the first character alone: the whole text may be long.
+        let len = text.first().map_or(1, |&first| unicode_len(first)).min(text.len());
+        match text.get(..len).filter(|bytes| str::from_utf8(bytes).is_ok()) {
+            Some(character) => (character, len),
             None => ("\u{fffd}".as_bytes(), 1),
         }
     }

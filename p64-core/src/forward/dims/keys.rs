@@ -150,20 +150,20 @@ impl<'a> Keys<'a> {
         }
     }
 
-    /// A float that is finite and above zero; 0, as converters write it, is the same as none.
+    /// A float as [`Keys::positive`] has it; 0, as converters write it, is the same as none.
     pub(super) fn positive_or_zero(&self, parameter: Parameter) -> Result<Option<f32>> {
         let zero = self.get(parameter).and_then(|(_, value)| value.as_f32()) == Some(0.0);
         if zero { Ok(None) } else { self.positive(parameter) }
     }
 
-    /// A float that is finite and above zero.
+    /// A float above zero that is finite, and so is one over it.
     pub(super) fn positive(&self, parameter: Parameter) -> Result<Option<f32>> {
         let Some((position, value)) = self.get(parameter) else { return Ok(None) };
         let kinds = (u64::from(ValueKind::F32.id()), u64::from(value.kind().id()));
         let wrong = Error::new(Code::MetadataWrongType, Place::Key(position)).values(kinds.0, kinds.1);
         let number = value.as_f32().ok_or(wrong)?;
         let range = Error::new(Code::MetadataRange, Place::Key(position)).values(0, u64::from(number.to_bits()));
-        if number.is_finite() && number > 0.0 { Ok(Some(number)) } else { Err(range) }
+        if number.is_normal() && number > 0.0 { Ok(Some(number)) } else { Err(range) }
     }
 
     /// Refuses a switch that is not as the family has it.

@@ -296,6 +296,11 @@ fn factors_and_caps_are_those_of_the_family() {
     assert_eq!(caps(read("gemma2", LLAMA, &[cap]).expect("it reads")), (Some(50.0), Some(20.0)));
     assert_eq!(caps(read("gemma3", LLAMA, &[cap]).expect("it reads")), (None, Some(20.0)));
     assert_eq!(caps(read("gemma3", LLAMA, &[]).expect("it reads")), (None, None));
+    // One over it would be infinite, and the logits no numbers.
+    for cap in [1e-39, f32::INFINITY, -1.0] {
+        let error = read("gemma2", LLAMA, &[("final_logit_softcapping", Some(Value::F32(cap)))]).expect_err("a cap");
+        assert_eq!((error.code, error.found), (Code::MetadataRange, u64::from(cap.to_bits())));
+    }
     let scale = |layers| read("gemma2", LLAMA, &[("block_count", Some(Value::U32(layers))), KEY_LENGTH]);
     assert_eq!(scale(46).expect("it reads").attention_scale(), 0.5);
     assert_eq!(scale(26).expect("it reads").attention_scale(), 0.25);

@@ -56,3 +56,23 @@ fn types_decide_what_a_token_stands_for() {
     spell_out("Ġ世\u{ad}".as_bytes(), &mut out);
     assert_eq!(out, " 世\u{ad}".as_bytes());
 }
+
+/// By hand from the three passes of llama.cpp's detokeniser.
+#[test]
+fn cleaning_up() {
+    let cases = [
+        ("Hello , world . Yes ! No ?", "Hello, world. Yes! No?"),
+        (" , a", ", a"),
+        ("a  .", "a ."),
+        ("it 's we 've I 'm you 're", "it's we've I'm you're"),
+        ("I 'll don 't he 'd 'x", "I 'll don 't he 'd 'x"),
+        ("a ' b", "a'b"),
+        ("a ' ' b", "a'' b"),
+        ("' s", "' s"),
+        ("", ""),
+        ("a : ;", "a : ;"),
+    ];
+    for (text, cleaned) in cases {
+        assert_eq!(String::from_utf8(clean_up(text.as_bytes())).unwrap(), cleaned, "{text:?}");
+    }
+}

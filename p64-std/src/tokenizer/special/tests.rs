@@ -2,7 +2,7 @@ use super::*;
 use proptest::prelude::*;
 
 fn matcher(tokens: &[&str]) -> Matcher {
-    Matcher::new((0..).zip(tokens.iter().map(|t| t.as_bytes())).collect()).unwrap()
+    Matcher::new((0..).zip(tokens.iter().map(|t| t.as_bytes())).collect(), &Strips::default()).unwrap()
 }
 
 /// The rule as it is told: token by token, the longest first, over whatever text is left.
@@ -44,7 +44,21 @@ fn the_longest_anywhere_comes_first() {
     assert_eq!(matcher(&["x", "x"]).partition(b"x"), [Fragment::Token(0)]);
     assert_eq!(matcher(&[]).partition(b"x"), [text("x")]);
     assert!(matcher(&["x", ""]).partition(b"").is_empty());
-    assert!(Matcher::new(vec![(0, &[b'x'; 1025][..])]).is_err());
+    assert!(Matcher::new(vec![(0, &[b'x'; 1025][..])], &Strips::default()).is_err());
+}
+
+#[test]
+fn white_space_goes_with_the_token_that_strips_it() {
+    let tokens = [(0, &b"<m>"[..]), (1, b"<r>"), (2, b"  "), (3, b"<p>")];
+    let matcher = Matcher::new(tokens.to_vec(), &Strips { before: vec![0], after: vec![1] }).unwrap();
+    let (token, text) = (Fragment::Token, |text: &'static str| Fragment::Text(text.as_bytes()));
+    assert_eq!(matcher.partition(b"a \n<m> b"), [text("a"), token(0), text(" b")]);
+    assert_eq!(matcher.partition(b"a <r>\t b"), [text("a "), token(1), text("b")]);
+    assert_eq!(matcher.partition(b"  <m><r>  "), [token(0), token(1)]);
+    assert_eq!(matcher.partition(b"<r> <m>"), [token(1), token(0)]);
+    // What was stripped is no longer there for a shorter token; what was not is.
+    assert_eq!(matcher.partition(b"   <p>   <m>  "), [token(2), text(" "), token(3), token(0), token(2)]);
+    assert_eq!(matcher.partition("\u{3000}<m>".as_bytes()), [text("\u{3000}"), token(0)]);
 }
 
 proptest! {

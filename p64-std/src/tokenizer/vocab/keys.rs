@@ -68,6 +68,10 @@ const ALL: [&str; 26] = [
     CHAT_TEMPLATE,
 ];
 
+/// Bytes of the longest token of the models that walk a trie from every place of a text; those of public models are a tenth of
+/// it. It bounds the work per byte of text.
+const MAX_WALKED: usize = 1024;
+
 type Result<T> = core::result::Result<T, TokenizerError>;
 
 /// The tokenizer's values, picked out of the metadata in one walk.
@@ -173,7 +177,7 @@ impl<'a> Keys<'a> {
             "t5" => Model::Unigram,
             "rwkv" => Model::Rwkv,
             "plamo2" => Model::Plamo,
-            other => return Err(TokenizerError::UnknownModel { found: other.to_owned() }),
+            other => return Err(TokenizerError::UnknownModel { found: TokenizerError::shown(other) }),
         };
         let pre = if let Model::Bpe(pre, _) = model { Some(pre) } else { None };
         Ok((model, Defaults::of(name, pre)))
@@ -185,6 +189,12 @@ impl<'a> Keys<'a> {
         let tokens =
             self.strings(TOKENS)?.ok_or(TokenizerError::Missing { key: TOKENS, why: "it is the vocabulary" })?;
         let texts = collect_texts(TOKENS, tokens.len(), tokens.strings())?;
+        if matches!(model, Model::WordPiece | Model::Unigram | Model::Rwkv | Model::Plamo)
+            && texts.longest() > MAX_WALKED
+        {
+            let (limit, found) = (MAX_WALKED as u64, texts.longest() as u64);
+            return Err(TokenizerError::Limit { key: TOKENS, what: "the longest token's length", limit, found });
+        }
         let vocab = texts.len();
         let mut types = match self.per_token(TYPES, "an array of i32", is_integer, vocab)? {
             Some(array) => array.iter().map(|v| TokenType::from_code(v.as_i64().unwrap_or(0))).collect(),
@@ -232,7 +242,8 @@ impl<'a> Keys<'a> {
             Some(array) => {
                 #[expect(clippy::cast_sign_loss, clippy::cast_possible_truncation, reason = "i8 and u8 are bytes here")]
                 let bytes: Vec<u8> = array.iter().map(|v| v.as_i64().unwrap_or(0) as u8).collect();
-                let what = "the map's double array does not end before the map";
+                let what =
+                    "the map's double array does not end before the map, or a replacement has more than 128 bytes";
                 CharsMap::parse(&bytes).ok_or(TokenizerError::Element { key: CHARS_MAP, index: 0, what })?
             }
             None => CharsMap::default(),

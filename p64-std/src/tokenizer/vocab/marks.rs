@@ -124,6 +124,7 @@ impl Strips {
             let others = ["<unk>", "<s>", "<|endoftext|>"].map(find);
             strips.after.retain(|&id| !others.contains(&Some(id)));
             strips.after.sort_unstable();
+            strips.after.dedup();
         } else if name.contains("modern-bert") {
             strips.before.extend(find("[MASK]"));
         }

@@ -41,14 +41,15 @@ fn errors_name_the_key() {
     let cases = [
         (Area::default(), "tokenizer.ggml.model is missing: it says how text becomes tokens"),
         (
-            Area::default().str(&key("model"), "bert"),
-            "tokenizer.ggml.model is \"bert\", this build has \"gpt2\" (byte-level BPE) and \"llama\" (SPM)",
+            Area::default().str(&key("model"), "bart"),
+            "tokenizer.ggml.model is \"bart\", this build has gpt2, gemma4, hybriddna, whitespace (byte-pair encoding), \
+             llama (SPM), bert (WordPiece), t5 (unigram), rwkv, plamo2",
         ),
         (Area::default().u32(&key("model"), 1), "tokenizer.ggml.model is of type u32, it must be UTF-8 text"),
         (Area::default().str(&key("model"), "llama"), "tokenizer.ggml.tokens is missing: it is the vocabulary"),
         (
             Area::default().str(&key("model"), "llama").strings(&key("tokens"), &["a", "b"]),
-            "tokenizer.ggml.scores is missing: SPM merges by score",
+            "tokenizer.ggml.scores is missing: the model chooses tokens by score",
         ),
         (area(&[]), "tokenizer.ggml.tokens, element 0: the vocabulary has no token"),
         (
@@ -91,9 +92,77 @@ fn errors_name_the_key() {
     assert_eq!(text, "tokenizer.ggml.scores has 1 elements, tokenizer.ggml.tokens has 2");
     let no_merges =
         Area::default().str(&key("model"), "gpt2").str(&key("pre"), "gpt-2").strings(&key("tokens"), &["a"]);
-    assert_eq!(error(&no_merges), "tokenizer.ggml.merges is missing: byte-level BPE merges by it");
+    assert_eq!(error(&no_merges), "tokenizer.ggml.merges is missing: byte-pair encoding merges by it");
     let no_pre = Area::default().str(&key("model"), "gpt2").strings(&key("tokens"), &["a"]);
     assert!(error(&no_pre).starts_with("tokenizer.ggml.pre is missing: "));
+}
+
+/// What stands in no test vocabulary: each model's own needs.
+#[test]
+fn what_other_models_need() {
+    let of = |model: &str| Area::default().str(&key("model"), model).strings(&key("tokens"), &["a", "b"]);
+    let cases = [
+        (of("bert"), "tokenizer.ggml.add_bos_token is true, but tokenizer.ggml.bos_token_id is not set"),
+        (
+            of("bert").u32(&key("bos_token_id"), 0),
+            "tokenizer.ggml.seperator_token_id is missing: WordPiece puts it after a text",
+        ),
+        (
+            of("bert").u32(&key("bos_token_id"), 0).u32(&key("seperator_token_id"), 0),
+            "tokenizer.ggml.unknown_token_id is missing: WordPiece writes it for words that it cannot spell",
+        ),
+        (of("t5"), "tokenizer.ggml.scores is missing: the model chooses tokens by score"),
+        (
+            of("t5").f32s(&key("scores"), &[0.0, 0.0]),
+            "tokenizer.ggml.unknown_token_id is missing: the unigram model writes it for what it cannot spell",
+        ),
+        (
+            of("plamo2").f32s(&key("scores"), &[0.0, 0.0]),
+            "tokenizer.ggml.tokens is missing: the vocabulary lacks one of the 256 tokens <0xNN> of type byte",
+        ),
+        (of("gemma4"), "tokenizer.ggml.add_bos_token is true, but tokenizer.ggml.bos_token_id is not set"),
+    ];
+    for (area, text) in cases {
+        assert_eq!(error(&area), text);
+    }
+    // Kimi-K2 alone goes without merges.
+    assert!(of("gpt2").str(&key("pre"), "kimi-k2").build().is_ok());
+    // The pre-tokenizer of gemma4 adds BOS whatever the file says.
+    let stubborn = of("gemma4").u32(&key("bos_token_id"), 1).bool(&key("add_bos_token"), false);
+    let stubborn = stubborn.strings(&key("merges"), &["a b"]).build().unwrap();
+    assert_eq!(stubborn.encode(b"b", true, false), [1, 1]);
+}
+
+#[test]
+fn parts_of_an_answer_do_not_end_it() {
+    let texts = ["<|end|>", "<|return|>", "<|call|>", "<|channel|>", "</s>", "<|tool_response>"];
+    let harmony = area(&texts).i32s(&key("token_type"), &[3, 3, 3, 3, 3, 3]).build().unwrap();
+    assert_eq!(harmony.vocabulary().end_of_generation(), [1, 2, 5]);
+    let types: Vec<_> = (0..6).map(|id| harmony.vocabulary().token_type(id).unwrap()).collect();
+    use TokenType::{Control, Normal, UserDefined};
+    assert_eq!(types, [UserDefined, Control, Control, UserDefined, Normal, Control]);
+}
+
+#[test]
+fn tokens_that_strip_go_by_names() {
+    let texts = ["<mask>", "[MASK]", "<s>", "</s>", "<|x|>", "a"];
+    let strips = |pre: &str, name: &str, architecture: &str| {
+        let area = Area::default()
+            .str(&key("model"), "gpt2")
+            .str(&key("pre"), pre)
+            .str("general.name", name)
+            .str("general.architecture", architecture)
+            .strings(&key("tokens"), &texts)
+            .i32s(&key("token_type"), &[3, 3, 3, 3, 4, 1])
+            .strings(&key("merges"), &["a b"]);
+        let Strips { before, after } = area.build().unwrap().vocabulary().strips.clone();
+        (before, after)
+    };
+    assert_eq!(strips("gpt-2", "x", "y"), (vec![], vec![]));
+    assert_eq!(strips("jina-v2-es", "x", "y"), (vec![0], vec![]));
+    assert_eq!(strips("gpt-2", "x", "nomic-bert-moe"), (vec![0], vec![]));
+    assert_eq!(strips("gpt-2", "My-Modern-BERT", "y"), (vec![1], vec![]));
+    assert_eq!(strips("gpt-2", "Phi-3 mini", "y"), (vec![], vec![0, 1, 3, 4]));
 }
 
 #[test]
@@ -114,4 +183,15 @@ fn byte_tokens_are_two_hexadecimal_digits() {
         [&b"<0x0A>"[..], b"<0xff>", b"<0xF>", b"<0x+1>", b"0x0A", b""].map(parse_byte),
         [Some(10), Some(255), None, None, None, None]
     );
+}
+
+/// Names come from the file: a message stays one short line whatever they hold.
+#[test]
+fn names_in_messages_are_one_short_line() {
+    let long = format!("a\nb\u{1b}[2J{}", "x".repeat(1_000_000));
+    let model = Area::default().str(&key("model"), &long);
+    let pre = Area::default().str(&key("model"), "gpt2").str(&key("pre"), &long);
+    for message in [error(&model), error(&pre)] {
+        assert!(message.len() < 4000 && !message.contains(char::is_control), "{message:?}");
+    }
 }
