@@ -81,7 +81,8 @@ fn what_is_kept_is_found_again() {
 
 fn decode(kind: KvType, rows: Rows<'_>) -> Vec<f32> {
     let (dtype, bytes, elements) = match kind {
-        KvType::F32 => (crate::DType::F32, 4, 1),
+        // As the machine has them: a cache is no file.
+        KvType::F32 => return rows.bytes().as_chunks().0.iter().map(|bytes| f32::from_ne_bytes(*bytes)).collect(),
         KvType::F16 => (crate::DType::F16, 2, 1),
         KvType::Q8_0 => (crate::DType::Q8_0, 34, 32),
     };
