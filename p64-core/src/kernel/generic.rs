@@ -5,6 +5,7 @@ pub mod activation;
 pub mod attention;
 pub mod cache;
 pub mod layernorm;
+mod mean;
 pub mod rmsnorm;
 pub mod rope;
 pub mod softmax;

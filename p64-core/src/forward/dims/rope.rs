@@ -2,7 +2,7 @@
 #![forbid(unsafe_code)]
 
 use super::keys::Keys;
-use crate::error::{Code, Error, Result};
+use crate::error::Result;
 use crate::forward::arch::{ALL_FAMILIES, Architecture, LocalRope, LongRope, Positions};
 use crate::forward::parameter::Parameter;
 use crate::kernel::generic::rope::Yarn;
@@ -60,10 +60,6 @@ impl Rope {
             Some(_) => keys.positive_or_zero(Parameter::RopeScalingFactor)?,
             None => keys.positive_or_zero(Parameter::RopeScaleLinear)?,
         };
-        if factor.is_some_and(|factor| !(1.0 / factor).is_finite()) {
-            let found = u64::from(factor.unwrap_or(0.0).to_bits());
-            return Err(Error::new(Code::MetadataRange, keys.place(Parameter::RopeScalingFactor)).values(0, found));
-        }
         Ok(Self {
             kind,
             base: keys.positive(Parameter::RopeBase)?.unwrap_or(BASE),

@@ -1,6 +1,8 @@
 //! Root-mean-square normalisation.
 #![forbid(unsafe_code)]
 
+use super::mean::mean;
+
 /// `out[i] = x[i] / sqrt(mean(x^2) + eps) * weight[i]`. All three have the same length.
 pub fn rmsnorm(x: &[f32], weight: &[f32], eps: f32, out: &mut [f32]) {
     debug_assert!(x.len() == weight.len() && x.len() == out.len());
@@ -27,20 +29,7 @@ pub fn rmsnorm_heads(x: &mut [f32], weight: &[f32], eps: f32) {
     }
 }
 
-/// `1 / sqrt(mean + eps)`, the squares summed in `f64` and the mean rounded to `f32`, as GGML does.
+/// `1 / sqrt(mean(x^2) + eps)`.
 fn scale(x: &[f32], eps: f32) -> f32 {
-    let mut sums = [0.0f64; 4];
-    let (chunks, rest) = x.as_chunks::<4>();
-    for chunk in chunks {
-        for (sum, x) in sums.iter_mut().zip(chunk) {
-            *sum += f64::from(x * x);
-        }
-    }
-    for (sum, x) in sums.iter_mut().zip(rest) {
-        *sum += f64::from(x * x);
-    }
-    let [a, b, c, d] = sums;
-    #[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, reason = "one rounding, as documented")]
-    let mean = (((a + b) + (c + d)) / x.len() as f64) as f32;
-    1.0 / libm::sqrtf(mean + eps)
+    1.0 / libm::sqrtf(mean(x, |x| x * x) + eps)
 }
