@@ -16,6 +16,7 @@ pub mod pool;
 pub mod sample;
 pub mod session;
 pub mod sniff;
+pub mod source;
 pub mod tokenizer;
 pub mod write;
 
