@@ -14,6 +14,7 @@ mod payload;
 pub use files::OpenSource;
 pub use payload::Payload;
 
+use p64_core::Role;
 use p64_core::layout::tensor::RawTensorEntry;
 
 /// One tensor of a model.
@@ -24,6 +25,8 @@ pub struct SourceTensor<'s> {
     pub source_offset: u64,
     /// Hash of the name in that file (spec §8); `None` for FNV-1a-64 of `name`.
     pub source_name_hash: Option<u64>,
+    /// Role and layer where they do not follow from `name` as a GGUF's (spec §7.1).
+    pub role: Option<(Role, Option<u32>)>,
     /// Type, shape and bytes.
     pub payload: Box<dyn Payload + 's>,
 }
@@ -32,7 +35,7 @@ impl<'s> SourceTensor<'s> {
     /// A tensor that keeps its name.
     #[must_use]
     pub fn new(name: impl Into<String>, source_offset: u64, payload: impl Payload + 's) -> Self {
-        Self { name: name.into(), source_offset, source_name_hash: None, payload: Box::new(payload) }
+        Self { name: name.into(), source_offset, source_name_hash: None, role: None, payload: Box::new(payload) }
     }
 
     /// A tensor that no file had.
