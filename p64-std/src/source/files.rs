@@ -6,6 +6,7 @@ use crate::error::{Error, Result};
 use crate::files;
 use crate::gguf::{GgufFile, GgufSet, GgufTensor};
 use crate::map::{MapOptions, MappedContainer};
+use crate::safetensors::{self, SafetensorsSet};
 use crate::sniff::Kind;
 use p64_core::container::{Container, TensorInfo};
 use p64_core::metadata::Metadata;
@@ -20,14 +21,20 @@ pub enum OpenSource {
     Gguf(GgufSet),
     /// A container.
     P64(Box<MappedContainer>),
+    /// One safetensors file, or all files of a sharded model; a container can hold every tensor of it.
+    Safetensors(SafetensorsSet),
 }
 
 impl OpenSource {
-    /// Opens the file; its first bytes tell the format. Checksums of a container are verified as its bytes are read.
+    /// Opens the file; its first bytes tell the format. A folder is opened by the safetensors model in it. Checksums of a
+    /// container are verified as its bytes are read.
     ///
     /// # Errors
     /// What the reader of the format answers; [`Error::NotAModel`] for files of no format that is read.
     pub fn open(path: &Path) -> Result<Self> {
+        if path.is_dir() {
+            return Self::open_safetensors(path);
+        }
         match files::kind(path)? {
             Kind::Gguf => GgufSet::open(path).map(Self::Gguf),
             Kind::P64 => {
@@ -35,8 +42,15 @@ impl OpenSource {
                 let (mapped, _) = MappedContainer::open(path, &options)?;
                 Ok(Self::P64(Box::new(mapped)))
             }
+            Kind::Safetensors | Kind::SafetensorsIndex => Self::open_safetensors(path),
             kind => Err(Error::NotAModel { path: path.to_owned(), kind }),
         }
+    }
+
+    fn open_safetensors(path: &Path) -> Result<Self> {
+        let set = SafetensorsSet::open(path)?;
+        set.check_storable()?;
+        Ok(Self::Safetensors(set))
     }
 
     /// The model's tensors in the order of the file's table, without what a converter added.
@@ -45,6 +59,8 @@ impl OpenSource {
         match self {
             Self::Gguf(set) => gguf_tensors(set),
             Self::P64(mapped) => container_tensors(mapped).into_iter().map(|(_, tensor)| tensor).collect(),
+            // Opening has shown that each can be held.
+            Self::Safetensors(set) => safetensors::tensors(set).unwrap_or_default(),
         }
     }
 
@@ -56,6 +72,7 @@ impl OpenSource {
         match self {
             Self::Gguf(set) => Ok(Some(set.metadata())),
             Self::P64(mapped) => mapped.container().metadata().map_err(|error| Error::core(mapped.path(), error)),
+            Self::Safetensors(_) => Ok(None),
         }
     }
 }

@@ -79,6 +79,7 @@ impl OpenSource {
         match self {
             Self::Gguf(set) => SourceModel::of_gguf(set),
             Self::P64(mapped) => SourceModel::of_container(mapped),
+            Self::Safetensors(set) => crate::safetensors::raw_model(set),
         }
     }
 }
