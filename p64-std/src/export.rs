@@ -1,6 +1,15 @@
 //! Export to GGUF: the source of a byte-preserving conversion, rebuilt and proven by its SHA-256 (spec §13.1).
 
+mod decoded;
+mod npz;
 mod part;
+mod safetensors;
+mod stream;
+mod tensors;
+
+pub use npz::export_npz;
+pub use safetensors::export_safetensors;
+pub use tensors::{TensorExport, TensorFile, TensorOptions};
 
 use crate::atomic_file::AtomicFile;
 use crate::convert::provenance::{Provenance, default_order};
