@@ -14,6 +14,7 @@ pub mod map;
 pub mod model;
 pub mod perplexity;
 pub mod pool;
+pub mod quantize;
 pub mod safetensors;
 pub mod sample;
 pub mod session;

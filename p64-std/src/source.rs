@@ -9,6 +9,7 @@
 //! Nothing here holds more of a payload in memory than was asked for.
 
 mod files;
+mod model;
 mod payload;
 
 pub use files::OpenSource;
@@ -59,7 +60,9 @@ pub struct SourceModel<'s> {
     pub tensors: Vec<SourceTensor<'s>>,
     /// The content of `p64.metadata` (GGUF keys in GGUF encoding, spec §17.1), where something is known of the model.
     pub metadata: Option<crate::write::Pairs>,
-    /// Keys for `p64.provenance` beside those that every container has: `p64.source.format`, `p64.alias.*` and so on.
+    /// Keys for `p64.provenance` (spec §17.2): `p64.source.format`, `p64.alias.*` and so on, in any order. The converter
+    /// adds `p64.profile`, the lengths and digests of the files, the order of the tensors where it is needed, and
+    /// `p64.writer`; a profile and digests that are given stay, for a source that remembers where it came from.
     pub provenance: crate::write::Pairs,
     /// What a person should know of the reading.
     pub notes: Vec<String>,

@@ -57,21 +57,8 @@ impl OpenSource {
     #[must_use]
     pub fn tensors(&self) -> Vec<SourceTensor<'_>> {
         match self {
-            Self::Gguf(set) => set
-                .tensors()
-                .map(|(file, tensor)| SourceTensor::new(tensor.name, tensor.offset, InGguf { file, tensor }))
-                .collect(),
-            Self::P64(mapped) => {
-                let container = mapped.container();
-                let own = container.tensors().filter(|info| !is_added(info.name()));
-                own.map(|info| {
-                    let payload = InContainer { path: mapped.path(), container, info };
-                    let mut tensor = SourceTensor::new(info.name(), info.source_offset(), payload);
-                    tensor.source_name_hash = Some(info.source_name_hash());
-                    tensor
-                })
-                .collect()
-            }
+            Self::Gguf(set) => gguf_tensors(set),
+            Self::P64(mapped) => container_tensors(mapped).into_iter().map(|(_, tensor)| tensor).collect(),
             // Opening has shown that each can be held.
             Self::Safetensors(set) => safetensors::tensors(set).unwrap_or_default(),
         }
@@ -88,6 +75,26 @@ impl OpenSource {
             Self::Safetensors(_) => Ok(None),
         }
     }
+}
+
+/// All tensors, the tables of the files one after the other.
+pub(super) fn gguf_tensors(set: &GgufSet) -> Vec<SourceTensor<'_>> {
+    let tensors = set.tensors();
+    tensors.map(|(file, tensor)| SourceTensor::new(tensor.name, tensor.offset, InGguf { file, tensor })).collect()
+}
+
+/// The tensors that come from the container's own source, with their place in its table, in that order.
+pub(super) fn container_tensors(mapped: &MappedContainer) -> Vec<(u32, SourceTensor<'_>)> {
+    let container = mapped.container();
+    let own = container.tensors().filter(|info| !is_added(info.name()));
+    own.map(|info| {
+        let payload = InContainer { path: mapped.path(), container, info };
+        let mut tensor = SourceTensor::new(info.name(), info.source_offset(), payload);
+        tensor.source_name_hash = Some(info.source_name_hash());
+        tensor.role = Some((info.role(), info.role().is_layer().then(|| info.manifold_idx())));
+        (info.index(), tensor)
+    })
+    .collect()
 }
 
 struct InGguf<'s> {
