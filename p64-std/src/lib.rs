@@ -9,6 +9,7 @@ pub mod error;
 pub mod export;
 mod files;
 pub mod gguf;
+pub mod hf;
 pub mod map;
 pub mod model;
 pub mod perplexity;
