@@ -25,6 +25,7 @@ use crate::atomic_file::AtomicFile;
 use crate::error::{Error, Result};
 use crate::files;
 use crate::gguf::GgufSet;
+use crate::write::Holes;
 use job::Job;
 use std::fmt;
 use std::io::Cursor;
@@ -129,7 +130,9 @@ pub fn convert_gguf(
     let stamps = source::stamps(&set)?;
     let job = Job::new(&set, options, input, output)?;
     let mut out = AtomicFile::create(output)?;
-    let mut report = job.run(out.file(), progress)?;
+    let mut file = Holes::new(out.file());
+    let mut report = job.run(&mut file, progress)?;
+    file.finish().map_err(|error| Error::io(output, "write it", error))?;
     if source::stamps(&set)? != stamps {
         return Err(Error::SourceChanged { path: input.to_owned() });
     }
