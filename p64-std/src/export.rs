@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::files;
 use crate::gguf::PartName;
 use crate::map::{MapOptions, MappedContainer};
-use crate::write::Pairs;
+use crate::write::{Holes, Pairs};
 use p64_core::container::{Container, TensorInfo};
 use p64_core::metadata::Metadata;
 use p64_core::validate::Integrity;
@@ -69,10 +69,12 @@ pub fn export_gguf(p64: &Path, output: &Path, progress: &mut dyn FnMut(Progress)
     let mut finished = Vec::new();
     for part in &parts {
         let mut file = AtomicFile::create(&part.path)?;
-        let written = part.write(file.file(), p64, container, &mut |bytes| {
+        let mut out = Holes::new(file.file());
+        let written = part.write(&mut out, p64, container, &mut |bytes| {
             done = done.saturating_add(bytes);
             progress(Progress { phase: Phase::Write, done, total });
         })?;
+        out.finish().map_err(|error| Error::io(&part.path, "write it", error))?;
         finished.push((file, written));
     }
     // No file of a set appears before all are complete.
