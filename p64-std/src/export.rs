@@ -7,8 +7,8 @@ use crate::convert::provenance::{PRESERVING, Provenance, default_order};
 use crate::convert::{Phase, Progress};
 use crate::error::{Error, Result};
 use crate::files;
-use crate::gguf::PartName;
 use crate::map::{MapOptions, MappedContainer};
+use crate::part_name::{self, PartName};
 use crate::write::Pairs;
 use p64_core::container::{Container, TensorInfo};
 use p64_core::metadata::Metadata;
@@ -175,7 +175,9 @@ fn parts<'a>(
         [only] => single(own_pairs, Some((only.size, only.digest))),
         several => {
             let count = several.len() as u64;
-            let Some(name) = PartName::of(output).filter(|name| name.number == 1 && name.count == count) else {
+            let Some(name) =
+                PartName::of(output, part_name::GGUF).filter(|name| name.number == 1 && name.count == count)
+            else {
                 return single(without_split(metadata), None);
             };
             let mut rest = order;

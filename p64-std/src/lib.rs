@@ -11,12 +11,14 @@ mod files;
 pub mod gguf;
 pub mod map;
 pub mod model;
+mod part_name;
 pub mod perplexity;
 pub mod pool;
 pub mod sample;
 pub mod session;
 pub mod sniff;
 pub mod source;
+pub mod split;
 pub mod tokenizer;
 pub mod write;
 
