@@ -14,6 +14,8 @@ pub mod model;
 mod part_name;
 pub mod perplexity;
 pub mod pool;
+pub mod quantize;
+pub mod safetensors;
 pub mod sample;
 pub mod session;
 pub mod sniff;

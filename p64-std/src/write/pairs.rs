@@ -1,6 +1,6 @@
 //! Writes a key-value area (spec §17.1): the converter's own keys, and what a source without keys is given.
 
-use p64_core::metadata::{Value, ValueKind};
+use p64_core::metadata::{Metadata, Value, ValueKind};
 
 /// Pairs in the order in which they are pushed. Keys are not compared: the caller pushes each once.
 #[derive(Clone, Debug, Default)]
@@ -158,6 +158,13 @@ impl Pairs {
     }
 }
 
+impl From<&Metadata<'_>> for Pairs {
+    /// The same pairs, byte for byte.
+    fn from(metadata: &Metadata<'_>) -> Self {
+        Self { count: u64::from(metadata.len()), bytes: metadata.pair_bytes().to_vec() }
+    }
+}
+
 /// A whole area of pairs that are in bytes already.
 #[must_use]
 pub fn area(count: u64, pairs: &[u8]) -> Vec<u8> {
@@ -169,7 +176,6 @@ pub fn area(count: u64, pairs: &[u8]) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use p64_core::metadata::Metadata;
 
     /// Spec §17.1, worked example.
     #[test]
