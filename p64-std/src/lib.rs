@@ -12,6 +12,7 @@ pub mod gguf;
 pub mod hf;
 pub mod map;
 pub mod model;
+mod part_name;
 pub mod perplexity;
 pub mod pool;
 pub mod quantize;
@@ -20,6 +21,7 @@ pub mod sample;
 pub mod session;
 pub mod sniff;
 pub mod source;
+pub mod split;
 pub mod tokenizer;
 pub mod write;
 
