@@ -3,7 +3,7 @@
 mod part;
 
 use crate::atomic_file::AtomicFile;
-use crate::convert::provenance::{PRESERVING, Provenance, default_order};
+use crate::convert::provenance::{Provenance, default_order};
 use crate::convert::{Phase, Progress};
 use crate::error::{Error, Result};
 use crate::files;
@@ -114,15 +114,11 @@ fn plan<'a>(container: &Container<'a>, p64: &Path, output: &Path) -> Result<Vec<
         let reason = "the container has no p64.metadata, the keys that a GGUF needs; convert it again from its source";
         return Err(Error::refused(p64, reason));
     };
-    let mut provenance = match container.provenance().map_err(core)? {
+    let provenance = match container.provenance().map_err(core)? {
         Some(pairs) => Provenance::read(&pairs)
             .map_err(|key| Error::refused(p64, format!("p64.provenance: {key} makes no sense")))?,
         None => Provenance::default(),
     };
-    // Of a container whose payloads were replaced, the source's lengths and digests say nothing (spec §13.2).
-    if provenance.profile.is_some_and(|profile| profile != PRESERVING) {
-        provenance.parts.clear();
-    }
     if let Some(info) = container.tensors().find(|info| !info.dtype().is_ggml()) {
         let reason = format!("tensor {:?} has type {}, which GGUF does not have", info.name(), info.dtype());
         return Err(Error::refused(p64, reason));

@@ -107,7 +107,7 @@ impl LoadedModel {
                 }
                 (Source::P64(mapped), warnings)
             }
-            kind => return Err(Error::NotAModel { path: path.to_owned(), kind }),
+            kind => return Err(files::other_kind(path, kind, Kind::P64)),
         };
         let types = count_types(&source);
         // The family comes first: what its tokenizer lacks is of no use to know when the model cannot run anyway.
