@@ -5,6 +5,7 @@
 pub mod atomic_file;
 pub mod chat;
 pub mod convert;
+pub mod diff;
 pub mod error;
 pub mod export;
 mod files;
@@ -22,6 +23,7 @@ pub mod session;
 pub mod sniff;
 pub mod source;
 pub mod split;
+pub mod stats;
 pub mod tokenizer;
 pub mod write;
 
