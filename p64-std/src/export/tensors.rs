@@ -2,7 +2,6 @@
 
 use super::decoded::Decoded;
 use crate::error::{Error, Result};
-use crate::map::MappedContainer;
 use crate::quantize::Rule;
 use crate::safetensors::{ElementType, provenance_keys as keys};
 use crate::source::{OpenSource, Payload, SourceModel, SourceTensor};
@@ -21,7 +20,6 @@ pub struct TensorOptions {
     pub dequantize: Option<DType>,
     /// Patterns of names (as of [`Rule`]); tensors that none fits are left out. Empty for all tensors.
     pub select: Vec<String>,
-    /// Names as the source has them, also where Hugging Face's are known.
 }
 
 /// What an export of tensors wrote.
@@ -69,7 +67,7 @@ pub(super) fn path_of(source: &OpenSource) -> &Path {
 pub(super) fn paths(source: &OpenSource) -> Vec<&Path> {
     match source {
         OpenSource::Gguf(set) => set.parts().iter().map(|part| part.path()).collect(),
-        OpenSource::P64(mapped) => vec![MappedContainer::path(mapped)],
+        OpenSource::P64(set) => set.parts().iter().map(|part| part.path()).collect(),
         OpenSource::Safetensors(set) => set.index_path().into_iter().chain(set.paths()).collect(),
     }
 }
