@@ -4,6 +4,7 @@ pub mod bench;
 pub mod completions;
 pub mod convert;
 pub mod demo;
+pub mod edit;
 pub mod export;
 pub mod inspect;
 pub mod perplexity;
@@ -24,6 +25,7 @@ pub fn run(command: Command, ui: &Ui) -> Result<u8> {
         Command::Verify(args) => verify::run(&args, ui),
         Command::Inspect(args) => inspect::run(&args, ui),
         Command::Export(args) => export::run(&args, ui),
+        Command::Edit(args) => edit::run(&args, ui),
         Command::Tokenize(args) => tokenize::run(&args, ui),
         Command::Run(args) => run::run(&args, ui),
         Command::Bench(args) => bench::run(&args, ui),

@@ -11,12 +11,12 @@
 //! Working memory is the tables and keys of the source (a few MB), what is made of them, and one piece; it does not grow
 //! with the payloads. The same source and options give the same bytes.
 
-mod hparams;
+pub(crate) mod hparams;
 mod job;
 mod parity;
 pub(crate) mod provenance;
 pub(crate) mod source;
-mod tokenizer;
+pub(crate) mod tokenizer;
 
 pub use crate::write::LayoutOptions as ConvertOptions;
 pub use parity::{ParityReport, check_parity};

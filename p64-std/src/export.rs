@@ -30,6 +30,8 @@ pub struct ExportReport {
     /// Whether the files have the digests of the source; `None` when the container does not say what those were, or
     /// when a split source was exported as one file.
     pub identical: Option<bool>,
+    /// What was edited since the conversion (keys, and tensors as `OLD=NEW`): then the result is not the source.
+    pub edited: Vec<String>,
     /// Wall-clock time.
     pub duration: Duration,
 }
@@ -87,6 +89,7 @@ pub fn export_gguf(p64: &Path, output: &Path, progress: &mut dyn FnMut(Progress)
         files,
         tensors: parts.iter().map(Part::tensor_count).sum(),
         identical: known.then_some(equal),
+        edited: edits(container, p64)?,
         duration: start.elapsed(),
     })
 }
@@ -107,6 +110,13 @@ pub fn export_bytes(label: &Path, container: &Container<'_>) -> Result<(Vec<u8>,
     Ok((out.into_inner(), identical))
 }
 
+/// What was edited since the conversion.
+fn edits(container: &Container<'_>, p64: &Path) -> Result<Vec<String>> {
+    let provenance = container.provenance().map_err(|error| Error::core(p64, error))?;
+    let edited = provenance.map(|pairs| crate::edit::edited(&pairs)).unwrap_or_default();
+    Ok(edited.into_iter().map(str::to_owned).collect())
+}
+
 /// What the files of an export hold.
 fn plan<'a>(container: &Container<'a>, p64: &Path, output: &Path) -> Result<Vec<Part<'a>>> {
     let core = |error| Error::core(p64, error);
@@ -119,8 +129,8 @@ fn plan<'a>(container: &Container<'a>, p64: &Path, output: &Path) -> Result<Vec<
             .map_err(|key| Error::refused(p64, format!("p64.provenance: {key} makes no sense")))?,
         None => Provenance::default(),
     };
-    // Of a container whose payloads were replaced, the source's lengths and digests say nothing (spec §13.2).
-    if provenance.profile.is_some_and(|profile| profile != PRESERVING) {
+    // Of a container whose payloads were replaced or whose keys were edited, the source's lengths and digests say nothing (spec §13.2).
+    if provenance.profile.is_some_and(|profile| profile != PRESERVING) || !edits(container, p64)?.is_empty() {
         provenance.parts.clear();
     }
     if let Some(info) = container.tensors().find(|info| !info.dtype().is_ggml()) {
@@ -171,6 +181,8 @@ fn parts<'a>(
         Part::new(output.to_owned(), version, count, &pairs, order, known).map(|part| vec![part])
     };
     match provenance.parts.as_slice() {
+        // Keys of a split source are not those of the file that holds all of it.
+        [] if metadata.iter().any(|(key, _)| key.starts_with("split.")) => single(without_split(metadata), None),
         [] => single(own_pairs, None),
         [only] => single(own_pairs, Some((only.size, only.digest))),
         several => {

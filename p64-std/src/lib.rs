@@ -5,6 +5,7 @@
 pub mod atomic_file;
 pub mod chat;
 pub mod convert;
+pub mod edit;
 pub mod error;
 pub mod export;
 mod files;

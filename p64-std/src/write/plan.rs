@@ -171,6 +171,16 @@ impl Plan {
         self.file_len.saturating_sub(self.front.len() as u64).saturating_sub(table).saturating_sub(self.payload_len())
     }
 
+    /// The bytes before the checksum table.
+    pub(crate) fn front(&self) -> &[u8] {
+        &self.front
+    }
+
+    /// Position in the model's tensors and file range of each blob, in file order.
+    pub(crate) fn blobs(&self) -> &[(usize, Range<u64>)] {
+        &self.blobs
+    }
+
     /// Bytes of the checksum table.
     pub(super) fn checksum_table_len(&self) -> u64 {
         (self.blobs.len() as u64).saturating_add(1).saturating_mul(4)
