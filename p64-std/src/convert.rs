@@ -13,14 +13,14 @@
 
 mod digest;
 mod draft;
-mod hparams;
+pub(crate) mod hparams;
 mod job;
 mod options;
 mod parity;
 pub(crate) mod provenance;
 mod report;
 pub(crate) mod source;
-mod tokenizer;
+pub(crate) mod tokenizer;
 
 pub use crate::write::LayoutOptions as ConvertOptions;
 pub use options::{Layout, ProduceOptions};

@@ -97,6 +97,12 @@ fn to_gguf(args: &Args, ui: &Ui) -> Result<u8> {
     match report.identical {
         Some(true) => {}
         Some(false) => ui.warn("the result is not byte for byte the source: its SHA-256 differs"),
+        None if !report.edited.is_empty() => {
+            let edits = report.edited.join(", ");
+            ui.warn(format_args!(
+                "the container was edited since its conversion ({edits}): the result is not its source"
+            ));
+        }
         None => ui.warn("the container does not tell the SHA-256 that this file should have"),
     }
     if ui.json() {
@@ -110,6 +116,7 @@ fn to_gguf(args: &Args, ui: &Ui) -> Result<u8> {
             "files": files.collect::<Vec<_>>(),
             "tensors": report.tensors,
             "identical": report.identical,
+            "edited": report.edited,
             "seconds": report.duration.as_secs_f64(),
         }))?;
     } else if !ui.quiet() {
