@@ -18,7 +18,8 @@ use std::time::Instant;
 /// Writes the tensors of a model of any format as safetensors.
 ///
 /// A path that ends in `.safetensors` becomes one file. Any other becomes a folder, which is made if there is none:
-/// `model.safetensors`, or the files and the index that a raw transcode of a sharded model remembers.
+/// `model.safetensors`, or the files and the index that a raw transcode of a sharded model remembers. A complete model gets
+/// Hugging Face's names and order of rows, and in a folder a `config.json`: that of the source, or one made from its keys.
 ///
 /// # Errors
 /// What opening answers; [`Error::Refused`] for quantised tensors, unless the options say what becomes of them;
@@ -52,6 +53,9 @@ pub fn export_safetensors(
     let known = plan.files.iter().all(|file| file.digest.is_some());
     let is_equal = |(file, plan): (&TensorFile, &File<'_>)| file.sha256 == plan.digest;
     let identical = known.then(|| files.iter().zip(&plan.files).all(is_equal));
+    // Of a complete model equal bytes prove that nothing changed, and others say nothing: another program may have written
+    // the same tensors.
+    let identical = identical.filter(|equal| plan.is_transcode || *equal);
     let tensors = plan.files.iter().map(|file| file.tensors.len() as u64).sum();
     Ok(TensorExport { files, tensors, identical, notes: model.notes, duration: start.elapsed() })
 }
@@ -63,6 +67,8 @@ struct Plan<'s> {
     files: Vec<File<'s>>,
     /// Small files beside them.
     texts: Vec<(PathBuf, String)>,
+    /// Whether the source was transcoded as it was.
+    is_transcode: bool,
 }
 
 struct File<'s> {
@@ -90,12 +96,15 @@ fn plan<'s>(
     let tensors = select(path, model, options)?;
     let is_whole = tensors.len() == count && options.select.is_empty();
 
-    let tensors = outgoing(path, tensors, &scalars(provenance))?;
     if !is_raw {
+        let texts = Vec::new();
+        let tensors = outgoing(path, tensors, &HashSet::new())?;
         let metadata = Some(vec![("format".to_owned(), "pt".to_owned())]);
-        let files = vec![File { path: single(), tensors, metadata, digest: None }];
-        return Ok(Plan { folder, files, texts: Vec::new() });
+        let digest = digests(provenance).into_iter().next().filter(|_| !options.own_names && is_whole);
+        let files = vec![File { path: single(), tensors, metadata, digest }];
+        return Ok(Plan { folder, files, texts, is_transcode: false });
     }
+    let tensors = outgoing(path, tensors, &scalars(provenance))?;
     let shards = Shards::read(provenance).filter(|_| is_whole);
     let (Some(shards), Some(folder)) = (shards, &folder) else {
         let metadata = metadata_of(provenance, 0);
@@ -105,6 +114,7 @@ fn plan<'s>(
             folder: folder.clone(),
             files: vec![File { path: single(), tensors, metadata, digest }],
             texts: Vec::new(),
+            is_transcode: true,
         });
     };
     shards.plan(folder, tensors, provenance).map_err(|reason| Error::refused(path, reason))
@@ -155,7 +165,12 @@ impl Shards {
         let metadata = metadata.and_then(|text| serde_json::from_str::<serde_json::Value>(text).ok());
         let index = json!({ "metadata": metadata.unwrap_or_else(|| json!({})), "weight_map": map });
         let index = format!("{index:#}\n");
-        Ok(Plan { folder: Some(folder.to_owned()), files, texts: vec![(folder.join(INDEX_NAME), index)] })
+        Ok(Plan {
+            folder: Some(folder.to_owned()),
+            files,
+            texts: vec![(folder.join(INDEX_NAME), index)],
+            is_transcode: true,
+        })
     }
 }
 
@@ -225,7 +240,7 @@ impl File<'_> {
             let Outgoing { name, dtype, shape, payload } = tensor;
             Described { name, dtype: *dtype, shape, len: payload.len() }
         });
-        let header = safetensors::header(described, self.metadata.as_deref());
+        let header = safetensors::encode_header(described, self.metadata.as_deref());
         if header.len() as u64 > MAX_HEADER {
             let reason = format!("its header would have {} bytes, the format permits {MAX_HEADER}", header.len());
             return Err(Error::refused(&self.path, reason));
