@@ -2,36 +2,40 @@
 //!
 //! ```text
 //! source    GGUF, container or another format, as tensors and GGUF keys: a SourceModel
-//! draft     hyperparameters, tokenizer and order, from the keys; what each tensor becomes
+//! draft     hyperparameters, tokenizer and order, from the keys; what becomes of each tensor
 //! plan      every offset of the container; too large a result ends here
 //! write     payloads in pieces from the source to their places, while another thread sums up the source's SHA-256
 //! commit    flush, then the file appears under its name, whole
 //! ```
 //!
-//! Working memory is the tables and keys of the source (a few MB), what is made of them, and two pieces of 4 MiB; it does
-//! not grow with the payloads. The same source and options give the same bytes.
+//! Working memory is the tables and keys of the source (a few MB), what is made of them, and two pieces of 4 MiB; where
+//! payloads are encoded anew, a few MiB for each thread. It does not grow with the payloads. The same source and options
+//! give the same bytes.
 
 mod digest;
 mod draft;
+mod encode;
 mod hparams;
 mod job;
 mod options;
 mod parity;
 pub(crate) mod provenance;
+mod recipe;
 mod report;
+mod runs;
 pub(crate) mod source;
 mod tokenizer;
 
 pub use crate::write::LayoutOptions as ConvertOptions;
 pub use options::{Layout, ProduceOptions};
 pub use parity::{ParityReport, check_parity};
-pub use report::{ConvertReport, Phase, Progress, Warning};
+pub use report::{ConvertReport, Phase, Progress, TensorChange, Warning};
 
 use crate::atomic_file::AtomicFile;
 use crate::error::{Error, Result};
 use crate::files;
 use crate::gguf::GgufSet;
-use crate::source::SourceModel;
+use crate::source::{OpenSource, SourceModel};
 use digest::Input;
 use job::Job;
 use std::io::Cursor;
@@ -54,6 +58,28 @@ pub fn convert(
 ) -> Result<ConvertReport> {
     let inputs = inputs.iter().map(|path| Input::open(path)).collect::<Result<Vec<_>>>()?;
     to_file(source, &inputs, output, options, progress)
+}
+
+/// Converts a model file of any format that is read: a GGUF (all files of a split one, given the first) or a container.
+///
+/// # Errors
+/// As [`convert`], and what opening the file answers.
+pub fn convert_file(
+    input: &Path,
+    output: &Path,
+    options: &ProduceOptions,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<ConvertReport> {
+    match OpenSource::open(input)? {
+        OpenSource::Gguf(set) => convert_gguf_set(&set, output, options, progress),
+        OpenSource::P64(mapped) => {
+            if files::is_same_file(input, output) {
+                return Err(Error::SameFile { path: input.to_owned() });
+            }
+            // The container remembers the files that it was made from; its own digest is not theirs.
+            to_file(&SourceModel::of_container(&mapped)?, &[], output, options, progress)
+        }
+    }
 }
 
 /// Converts a GGUF (or, given the first file of a split one, all of them) into one container at `output`, every payload
