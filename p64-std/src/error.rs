@@ -1,6 +1,7 @@
 //! What can go wrong with files: every error names the path, and most a next step.
 
 use crate::gguf;
+use crate::safetensors;
 use crate::sniff::Kind;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -28,6 +29,15 @@ pub enum Error {
         /// What and where.
         #[source]
         source: Box<gguf::Error>,
+    },
+    /// A safetensors file or index that breaks a rule of `docs/acceptance.md`.
+    #[error("{}: {source}", path.display())]
+    Safetensors {
+        /// The file.
+        path: PathBuf,
+        /// What and where.
+        #[source]
+        source: Box<safetensors::Error>,
     },
     /// The operating system refused something.
     #[error("{}: cannot {action}: {source}{}", path.display(), hint(source))]
@@ -65,16 +75,17 @@ pub enum Error {
         /// What it is, with its article.
         what: &'static str,
     },
-    /// The result would pass what container version 4 can hold.
+    /// Names, tokenizer, tables or keys would pass what stands before the blobs of a container; the blobs themselves may have
+    /// any length.
     #[error(
-        "{}: the container would have {bytes} bytes; version 4 ends below {}, and container version 5 is not written yet",
+        "{}: names, tokenizer, tables or keys would take {bytes} bytes; a container holds less than {} of them",
         path.display(),
         p64_core::limits::MAX_FILE_V4
     )]
     TooLarge {
         /// The output that was asked for.
         path: PathBuf,
-        /// Bytes it would have.
+        /// Bytes they would take; [`u64::MAX`] for more than can be counted.
         bytes: u64,
     },
     /// Input and output are one file.
@@ -129,6 +140,10 @@ impl Error {
         Self::Gguf { path: path.to_owned(), source: Box::new(source) }
     }
 
+    pub(crate) fn safetensors(path: &Path, source: safetensors::Error) -> Self {
+        Self::Safetensors { path: path.to_owned(), source: Box::new(source) }
+    }
+
     pub(crate) fn refused(path: &Path, reason: impl Into<String>) -> Self {
         Self::Refused { path: path.to_owned(), reason: reason.into() }
     }
@@ -143,6 +158,7 @@ impl Error {
                 _ => 1,
             },
             Self::Gguf { .. }
+            | Self::Safetensors { .. }
             | Self::NotAModel { .. }
             | Self::WrongFormat { .. }
             | Self::TooLarge { .. }
@@ -171,8 +187,8 @@ mod tests {
         let error = Error::TooLarge { path: path.to_owned(), bytes: 1 << 33 };
         assert_eq!(
             error.to_string(),
-            "m.gguf: the container would have 8589934592 bytes; version 4 ends below 4294967296, and container version 5 \
-             is not written yet"
+            "m.gguf: names, tokenizer, tables or keys would take 8589934592 bytes; a container holds less than 4294967296 of \
+             them"
         );
     }
 

@@ -3,9 +3,11 @@
 
 mod container;
 mod gguf;
+mod set;
 
 pub use container::{CHECKSUM, MAX_WARNINGS, MapOptions, MappedContainer, checksum};
 pub use gguf::MappedGguf;
+pub use set::{MappedSet, SetTensor, SetWarning, SetWeights};
 
 use crate::error::{Error, Result};
 use crate::files;

@@ -6,6 +6,7 @@ use crate::output::{Ui, memory, number, progress::Progress};
 use p64_std::convert::{
     self, ConvertOptions, ConvertReport, Layout, ParityReport, Phase, ProduceOptions, TensorChange,
 };
+use p64_std::quantize::{Imatrix, Profile, Rule, Rules};
 use serde_json::json;
 use std::path::PathBuf;
 
@@ -16,7 +17,10 @@ Examples:
   p64 convert --for firmware model.gguf model.p64    as small as the format permits
   p64 convert model-00001-of-00003.gguf model.p64    all files of a split model
   p64 convert --layout soa model.gguf model.p64      Q4_K as Q4_K_SOA
+  p64 convert --profile q4_k_m f16.gguf model.p64    quantised as llama.cpp's type of that name
+  p64 convert --rule 'ffn_*=q4_k' --rule output=q6_k f16.gguf model.p64
   p64 convert --page-size 4096 old.p64 new.p64       a container laid out anew
+  p64 convert ./SmolLM2-135M model.p64               a Hugging Face folder
 
 OUT appears whole or not at all; an older OUT is replaced in one step.";
 
@@ -24,7 +28,7 @@ OUT appears whole or not at all; an older OUT is replaced in one step.";
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// A GGUF (of a split one, its first file) or a container
+    /// A GGUF (of a split one, its first file), a container, or safetensors: a file, an index or a folder
     #[arg(value_name = "IN")]
     input: PathBuf,
     /// The container to write
@@ -49,6 +53,19 @@ pub struct Args {
     /// What becomes of the weights
     #[arg(long, value_name = "LAYOUT", value_enum, default_value_t = Weights::Verbatim)]
     layout: Weights,
+    /// Quantise the whole model
+    #[arg(long, value_name = "PROFILE", help = format!("Quantise the whole model: {}", profiles()))]
+    profile: Option<Profile>,
+    /// Give tensors of these names this type; the first rule that matches counts, before the profile. `keep` as the type
+    /// leaves them as they are. May be repeated
+    #[arg(long = "rule", value_name = "PATTERN=TYPE")]
+    rules: Vec<Rule>,
+    /// How much each column counts, as llama.cpp's imatrix tool writes it
+    #[arg(long, value_name = "FILE")]
+    imatrix: Option<PathBuf>,
+    /// Take the tensors of a Hugging Face folder as they are, whatever files lie beside them
+    #[arg(long)]
+    raw: bool,
     /// Threads that encode weights; 0 for one per core
     #[arg(short, long, value_name = "N", default_value_t = 0)]
     threads: usize,
@@ -77,16 +94,23 @@ enum Target {
     Firmware,
 }
 
+fn profiles() -> String {
+    Profile::ALL.iter().map(|profile| profile.name()).collect::<Vec<_>>().join(", ")
+}
+
 impl Args {
-    fn options(&self) -> ProduceOptions {
+    fn options(&self) -> Result<ProduceOptions> {
         let mut options = ProduceOptions::preserving(self.blobs());
         options.weights = match self.layout {
             Weights::Verbatim => Layout::Verbatim,
             Weights::Soa => Layout::Soa,
             Weights::F16 => Layout::F16,
         };
+        options.rules = Rules { profile: self.profile, rules: self.rules.clone() };
+        options.imatrix = self.imatrix.as_deref().map(Imatrix::open).transpose()?;
+        options.raw = self.raw;
         options.threads = self.threads;
-        options
+        Ok(options)
     }
 
     fn blobs(&self) -> ConvertOptions {
@@ -103,7 +127,7 @@ impl Args {
 }
 
 pub fn run(args: &Args, ui: &Ui) -> Result<u8> {
-    let options = args.options();
+    let options = args.options()?;
     let report = {
         let bars = [Progress::new(ui, "reading"), Progress::new(ui, "writing")];
         convert::convert_file(&args.input, &args.output, &options, &mut |step| {

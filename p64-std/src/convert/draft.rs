@@ -45,9 +45,8 @@ impl Draft {
             hparams.n_layer = layers(&source.tensors).into();
         }
         let raw_transcode = tokenizer.is_none() || !hparams::is_complete(&hparams);
-        let choices: Vec<_> = source.tensors.iter().map(|tensor| choose(tensor, options)).collect();
-        let recipes: Vec<_> = choices.iter().map(|choice| choice.recipe).collect();
-        let notes = choices.into_iter().filter_map(|choice| choice.note).collect();
+        let (recipes, mut notes) = choose(&source.tensors, &keys, options);
+        notes.extend(check_importance(&source.tensors, &recipes, options).map_err(refused)?);
         let described = source.tensors.iter().zip(&recipes).map(|(tensor, recipe)| describe(tensor, *recipe, &hparams));
         let tensors = described.collect::<Option<Vec<_>>>().ok_or_else(|| refused("a tensor overflows".to_owned()))?;
         let base = Model { hparams, raw_transcode, tokenizer, tensors };
@@ -87,6 +86,23 @@ impl Draft {
         }
         Ok(model)
     }
+}
+
+/// Whether the importance matrix is this model's: its columns are those of the tensors. Answers what it leaves out.
+fn check_importance(
+    tensors: &[SourceTensor<'_>],
+    recipes: &[Recipe],
+    options: &ProduceOptions,
+) -> std::result::Result<Option<String>, String> {
+    let Some(imatrix) = &options.imatrix else { return Ok(None) };
+    let (mut encoded, mut without) = (0u64, 0u64);
+    for (tensor, _) in tensors.iter().zip(recipes).filter(|(_, recipe)| matches!(recipe, Recipe::Encode(_))) {
+        let found = imatrix.for_tensor(&tensor.name, &tensor.payload.shape());
+        let found = found.map_err(|error| format!("tensor {:?}: {error}", tensor.name))?;
+        encoded = encoded.saturating_add(1);
+        without = without.saturating_add(u64::from(found.is_none()));
+    }
+    Ok((without > 0).then(|| format!("the importance matrix has nothing about {without} of {encoded} encoded tensors")))
 }
 
 fn is_changed(recipes: &[Recipe]) -> bool {

@@ -12,7 +12,7 @@ use super::recipe::Recipe;
 use super::runs::{Run, Runs};
 use crate::error::{Error, Result};
 use crate::pool::Pool;
-use crate::quantize::{self, QuantizeError, TensorError, TernaryScale};
+use crate::quantize::{self, Importance, QuantizeError, TensorError, TernaryScale};
 use crate::source::{Payload, SourceTensor};
 use p64_core::kernel::{Workers, dequantize};
 use p64_core::quant::ternary::{self, Ternary};
@@ -28,8 +28,8 @@ const RUNS_PER_THREAD: usize = 2;
 pub(super) struct Encoding<'a> {
     pub tensor: &'a SourceTensor<'a>,
     pub recipe: Recipe,
-    /// How much each column counts: one value for each column, of each matrix where there are several.
-    pub importance: Option<&'a [f32]>,
+    /// How much each column counts.
+    pub importance: Option<Importance<'a>>,
     pub pool: &'a Pool,
     /// The source, for messages.
     pub path: &'a Path,
@@ -138,10 +138,14 @@ impl Encoding<'_> {
                 bytes
             }
             None => {
-                let mut bytes = vec![0; byte_len(to, values.len())];
+                let encoded = if to == DType::Q4KSoa { DType::Q4_K } else { to };
+                let mut bytes = vec![0; byte_len(encoded, values.len())];
                 let importance = self.importance_of(run);
-                quantize::encode_rows(to, &values, run.row, importance, &mut bytes)
+                quantize::encode_rows(encoded, &values, run.row, importance, &mut bytes)
                     .map_err(|error| self.refuse(run, error))?;
+                if encoded != to {
+                    bytes = expand(&bytes);
+                }
                 dequantize(to, &bytes, &mut decoded).map_err(|error| self.core(error))?;
                 bytes
             }
@@ -151,11 +155,9 @@ impl Encoding<'_> {
         Ok(Done { bytes, error })
     }
 
-    /// Q4_K to Q4_K_SOA, block by block.
     fn expand(&self, run: &Run) -> Result<Done> {
         let source = read(self.tensor.payload.as_ref(), run)?;
-        let blocks = source.as_chunks::<{ q4_k::BYTES }>().0;
-        let bytes = blocks.iter().map(q4_k_soa::from_q4_k).collect::<Vec<_>>().into_flattened();
+        let bytes = expand(&source);
         let (mut values, mut decoded) = (vec![0.0; run.len], vec![0.0; run.len]);
         dequantize(DType::Q4_K, &source, &mut values).map_err(|error| self.core(error))?;
         dequantize(DType::Q4KSoa, &bytes, &mut decoded).map_err(|error| self.core(error))?;
@@ -189,11 +191,9 @@ impl Encoding<'_> {
     }
 
     fn importance_of(&self, run: &Run) -> Option<&[f32]> {
-        let columns = self.importance?;
-        let row_len = usize::try_from(self.tensor.payload.shape().row_len()).ok()?;
-        let matrix = if columns.len() == row_len { 0 } else { run.matrix };
-        let from = matrix.checked_mul(row_len)?.checked_add(run.column)?;
-        columns.get(from..)?.get(..run.row)
+        let row = run.first.checked_div(self.tensor.payload.shape().row_len())?;
+        let end = run.column.checked_add(run.row)?;
+        self.importance.as_ref()?.of_row(row).get(run.column..end)
     }
 
     fn refuse(&self, run: &Run, error: QuantizeError) -> Error {
@@ -222,6 +222,12 @@ impl Encoding<'_> {
     fn refused(&self, reason: &str) -> Error {
         Error::refused(self.path, format!("tensor {:?}: {reason}", self.tensor.name))
     }
+}
+
+/// Q4_K to Q4_K_SOA, block by block.
+fn expand(bytes: &[u8]) -> Vec<u8> {
+    let blocks = bytes.as_chunks::<{ q4_k::BYTES }>().0;
+    blocks.iter().map(q4_k_soa::from_q4_k).collect::<Vec<_>>().into_flattened()
 }
 
 /// The bytes that hold a run; of a ternary payload, with the scale in front.

@@ -7,6 +7,7 @@ use super::recipe::Recipe;
 use super::{ConvertReport, Phase, ProduceOptions, Progress, TensorChange, Warning, provenance};
 use crate::error::{Error, Result};
 use crate::pool::Pool;
+use crate::quantize::Imatrix;
 use crate::source::{Payload, SourceModel};
 use crate::write::{self, BlobSink, CHUNK, Plan};
 use std::io::{Seek, Write};
@@ -25,6 +26,7 @@ pub(super) struct Job<'s> {
     inputs: &'s [Input<'s>],
     draft: Draft,
     plan: Plan,
+    imatrix: Option<&'s Imatrix>,
     pool: Pool,
     output: PathBuf,
 }
@@ -34,7 +36,7 @@ impl<'s> Job<'s> {
     pub fn new(
         source: &'s SourceModel<'s>,
         inputs: &'s [Input<'s>],
-        options: &ProduceOptions,
+        options: &'s ProduceOptions,
         output: &Path,
     ) -> Result<Self> {
         let draft = Draft::new(source, inputs, options, inputs.first().map_or(output, Input::path))?;
@@ -44,7 +46,7 @@ impl<'s> Job<'s> {
         let plan = Plan::new(&model, &options.layout).map_err(|error| error.about(output))?;
         // A copy needs no help.
         let pool = Pool::new(if draft.is_changed() { options.threads } else { 1 })?;
-        Ok(Self { source, inputs, draft, plan, pool, output: output.to_owned() })
+        Ok(Self { source, inputs, draft, plan, imatrix: options.imatrix.as_ref(), pool, output: output.to_owned() })
     }
 
     /// Writes the container, while another thread reads the source for its digests. They stand in the last blob.
@@ -95,7 +97,7 @@ impl<'s> Job<'s> {
         shared: &Shared,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Written> {
-        let Self { source, inputs, draft, plan, pool, output } = self;
+        let Self { source, inputs, draft, plan, imatrix, pool, output } = self;
         let path = inputs.first().map_or(output.as_path(), Input::path);
         let mut buffer = Vec::new();
         let mut result = Written::default();
@@ -110,7 +112,9 @@ impl<'s> Job<'s> {
                 if recipe == Recipe::AsIs {
                     return copy(payload, &mut buffer, sink, &mut advance);
                 }
-                let error = Encoding { tensor, recipe, importance: None, pool, path }.write(sink, &mut advance)?;
+                // A contradiction was found when the recipes were made.
+                let importance = imatrix.and_then(|all| all.for_tensor(&tensor.name, &payload.shape()).ok().flatten());
+                let error = Encoding { tensor, recipe, importance, pool, path }.write(sink, &mut advance)?;
                 let name = tensor.name.clone();
                 let (from, to) = (payload.dtype(), recipe.dtype(payload.dtype()));
                 result.changes.push(TensorChange { name, from, to, error });

@@ -1,10 +1,14 @@
 //! What becomes of each tensor.
 
 use super::{Layout, ProduceOptions};
-use crate::quantize;
+use crate::quantize::{self, ModelFacts, Target, TensorFacts, is_weight};
 use crate::source::SourceTensor;
 use p64_core::DType;
 use p64_core::kernel::is_supported;
+use p64_core::metadata::Metadata;
+
+/// Names that a note lists before it only counts.
+const NAMES: usize = 3;
 
 /// What becomes of a payload.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -13,7 +17,7 @@ pub(super) enum Recipe {
     AsIs,
     /// Q4_K with its scales expanded (spec §7.2.1).
     Expand,
-    /// Decoded and encoded as another type.
+    /// Decoded and encoded as another type; as Q4_K_SOA by way of Q4_K.
     Encode(DType),
 }
 
@@ -28,68 +32,83 @@ impl Recipe {
     }
 }
 
-/// A recipe, and why it is another than was asked for.
-pub(super) struct Choice {
-    pub recipe: Recipe,
-    pub note: Option<String>,
+/// What `options` make of the tensors, and what is not as it was asked for.
+pub(super) fn choose(
+    tensors: &[SourceTensor<'_>],
+    keys: &Metadata<'_>,
+    options: &ProduceOptions,
+) -> (Vec<Recipe>, Vec<String>) {
+    let model = ModelFacts::from_metadata(keys);
+    let facts: Vec<_> = tensors
+        .iter()
+        .map(|tensor| TensorFacts { name: &tensor.name, shape: tensor.payload.shape(), dtype: tensor.payload.dtype() })
+        .collect();
+    let targets = options.rules.plan(&model, &facts, options.imatrix.is_some());
+    let mut notes = Notes::default();
+    let recipes = tensors.iter().zip(targets).map(|(tensor, target)| {
+        let (from, soa) = (tensor.payload.dtype(), options.weights == Layout::Soa);
+        match (target, options.weights) {
+            (Some(target), _) => notes.encode(tensor, target, soa),
+            (None, Layout::Soa) if from == DType::Q4_K => Recipe::Expand,
+            (None, Layout::F16) if from != DType::F16 && is_matrix(tensor) => {
+                notes.encode(tensor, Target { dtype: DType::F16, wanted: DType::F16 }, false)
+            }
+            _ => Recipe::AsIs,
+        }
+    });
+    let recipes = recipes.collect();
+    (recipes, notes.sentences())
 }
 
-impl Choice {
-    const fn of(recipe: Recipe) -> Self {
-        Self { recipe, note: None }
-    }
+/// Whether a tensor is a matrix of weights in a type that stands for numbers with a fraction.
+fn is_matrix(tensor: &SourceTensor<'_>) -> bool {
+    let (dtype, shape) = (tensor.payload.dtype(), tensor.payload.shape());
+    let integer = matches!(dtype, DType::I8 | DType::I16 | DType::I32 | DType::I64 | DType::F64);
+    is_weight(&tensor.name, &shape) && !integer && is_supported(dtype)
 }
 
-/// What `options` make of a tensor.
-pub(super) fn choose(tensor: &SourceTensor<'_>, options: &ProduceOptions) -> Choice {
-    let from = tensor.payload.dtype();
-    match options.weights {
-        Layout::Verbatim => Choice::of(Recipe::AsIs),
-        Layout::Soa if from == DType::Q4_K => Choice::of(Recipe::Expand),
-        Layout::Soa => Choice::of(Recipe::AsIs),
-        Layout::F16 if is_matrix(tensor) && from != DType::F16 => encode(tensor, DType::F16),
-        Layout::F16 => Choice::of(Recipe::AsIs),
-    }
-}
+/// Reasons, each with the tensors that it is about.
+#[derive(Default)]
+struct Notes(Vec<(String, Vec<String>)>);
 
-/// Encoding as `to`, where the tensor allows it.
-fn encode(tensor: &SourceTensor<'_>, to: DType) -> Choice {
-    let (from, shape) = (tensor.payload.dtype(), tensor.payload.shape());
-    if from == to {
-        return Choice::of(Recipe::AsIs);
+impl Notes {
+    /// The recipe for a type, where the tensor allows it.
+    fn encode(&mut self, tensor: &SourceTensor<'_>, target: Target, soa: bool) -> Recipe {
+        let Target { dtype: to, wanted } = target;
+        let (from, shape) = (tensor.payload.dtype(), tensor.payload.shape());
+        let reason = if !is_supported(from) {
+            format!("its type {from} cannot be decoded")
+        } else if !quantize::supports(to) {
+            format!("nothing writes {to}")
+        } else if to == DType::Ternary && shape.rank() > 2 {
+            "TERNARY has one scale for a whole tensor, which several matrices do not share".to_owned()
+        } else if to.byte_len(&shape).is_err() {
+            format!("its rows of {} are no whole blocks of {to}", shape.row_len())
+        } else {
+            if wanted != to {
+                let reason =
+                    format!("{to} instead of {wanted}, of which its rows of {} are no whole blocks", shape.row_len());
+                self.add(reason, &tensor.name);
+            }
+            return Recipe::Encode(if soa && to == DType::Q4_K { DType::Q4KSoa } else { to });
+        };
+        self.add(format!("stays {from}: {reason}"), &tensor.name);
+        Recipe::AsIs
     }
-    let reason = if !is_supported(from) {
-        Some(format!("its type {from} cannot be decoded"))
-    } else if !quantize::supports(to) {
-        Some(format!("nothing writes {to}"))
-    } else if to == DType::Ternary && shape.rank() > 2 {
-        Some("TERNARY has one scale for a whole tensor, which several matrices do not share".to_owned())
-    } else if to.byte_len(&shape).is_err() {
-        Some(format!("its rows of {} are no whole blocks of {to}", shape.row_len()))
-    } else {
-        None
-    };
-    match reason {
-        None => Choice::of(Recipe::Encode(to)),
-        Some(reason) => {
-            let note = Some(format!("{} stays {from}: {reason}", tensor.name));
-            Choice { recipe: Recipe::AsIs, note }
+
+    fn add(&mut self, reason: String, name: &str) {
+        match self.0.iter_mut().find(|(known, _)| *known == reason) {
+            Some((_, names)) => names.push(name.to_owned()),
+            None => self.0.push((reason, vec![name.to_owned()])),
         }
     }
-}
 
-/// Whether a tensor is the weight of a product or a table of rows, and none of the small ones that are taken as they are:
-/// vectors, kernels of convolutions, norms of each head, routers.
-fn is_matrix(tensor: &SourceTensor<'_>) -> bool {
-    const SMALL: [&str; 6] = ["_norm", "ssm_", "ffn_gate_inp", "time_mix", "conv", "rope_"];
-    let shape = tensor.payload.shape();
-    let name = tensor.name.as_str();
-    is_float(tensor.payload.dtype())
-        && shape.rows().is_some_and(|rows| rows > 1)
-        && name.ends_with("weight")
-        && !SMALL.iter().any(|part| name.contains(part))
-}
-
-fn is_float(dtype: DType) -> bool {
-    !matches!(dtype, DType::I8 | DType::I16 | DType::I32 | DType::I64 | DType::F64) && is_supported(dtype)
+    fn sentences(self) -> Vec<String> {
+        let sentences = self.0.into_iter().map(|(reason, names)| {
+            let more = names.len().saturating_sub(NAMES);
+            let first = names.into_iter().take(NAMES).collect::<Vec<_>>().join(", ");
+            if more == 0 { format!("{first}: {reason}") } else { format!("{first} and {more} more: {reason}") }
+        });
+        sentences.collect()
+    }
 }

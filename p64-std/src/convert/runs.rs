@@ -17,8 +17,6 @@ pub(super) struct Run {
     pub row: usize,
     /// Place in its row of the first value.
     pub column: usize,
-    /// Which of a tensor's matrices.
-    pub matrix: usize,
 }
 
 impl Run {
@@ -84,8 +82,7 @@ impl Iterator for Runs {
         let first = self.matrix.saturating_mul(self.matrix_len).saturating_add(self.at);
         self.at = self.at.saturating_add(len);
         let size = |value: u64| usize::try_from(value).ok();
-        let (len, row, column, matrix) = (size(len)?, size(row)?, size(column)?, size(self.matrix)?);
-        Some(Run { first, len, row, column, matrix })
+        Some(Run { first, len: size(len)?, row: size(row)?, column: size(column)? })
     }
 }
 
@@ -120,8 +117,7 @@ mod tests {
                         run.len as u64 == run.row as u64 || (run.row as u64 == row && run.len.is_multiple_of(run.row))
                     );
                     let matrix = row * dims.get(1).map_or(1, |&rows| u64::from(rows));
-                    assert_eq!(run.matrix as u64, run.first / matrix);
-                    assert_eq!((run.first + run.len as u64 - 1) / matrix, run.matrix as u64);
+                    assert_eq!((run.first + run.len as u64 - 1) / matrix, run.first / matrix, "within one matrix");
                 }
                 assert!(run.len as u64 <= RUN);
             }
