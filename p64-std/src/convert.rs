@@ -15,7 +15,7 @@
 mod digest;
 mod draft;
 mod encode;
-mod hparams;
+pub(crate) mod hparams;
 mod job;
 mod options;
 mod parity;
@@ -24,7 +24,7 @@ mod recipe;
 mod report;
 mod runs;
 pub(crate) mod source;
-mod tokenizer;
+pub(crate) mod tokenizer;
 
 pub use crate::write::LayoutOptions as ConvertOptions;
 pub use options::{Layout, ProduceOptions};

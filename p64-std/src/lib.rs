@@ -6,6 +6,7 @@ pub mod atomic_file;
 pub mod chat;
 pub mod convert;
 pub mod diff;
+pub mod edit;
 pub mod error;
 pub mod export;
 mod files;
