@@ -4,11 +4,14 @@ pub mod bench;
 pub mod completions;
 pub mod convert;
 pub mod demo;
+pub mod diff;
+pub mod edit;
 pub mod export;
 pub mod inspect;
 pub mod perplexity;
 pub mod run;
 mod session;
+pub mod stats;
 mod text;
 pub mod tokenize;
 pub mod verify;
@@ -24,6 +27,9 @@ pub fn run(command: Command, ui: &Ui) -> Result<u8> {
         Command::Verify(args) => verify::run(&args, ui),
         Command::Inspect(args) => inspect::run(&args, ui),
         Command::Export(args) => export::run(&args, ui),
+        Command::Diff(args) => diff::run(&args, ui),
+        Command::Stats(args) => stats::run(&args, ui),
+        Command::Edit(args) => edit::run(&args, ui),
         Command::Tokenize(args) => tokenize::run(&args, ui),
         Command::Run(args) => run::run(&args, ui),
         Command::Bench(args) => bench::run(&args, ui),

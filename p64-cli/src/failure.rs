@@ -2,6 +2,7 @@
 
 use crate::output::Ui;
 use p64_std::gguf::Problem;
+use p64_std::sniff::Kind;
 use serde_json::{Value, json};
 use std::io;
 use std::path::PathBuf;
@@ -93,10 +94,14 @@ impl Failure {
 fn next_step(error: &p64_std::Error) -> &'static str {
     use p64_std::Error;
     match error {
-        Error::NotAFile { what: "a folder", .. } => "; name a .p64 or .gguf file in it",
+        Error::NotAFile { what: "a folder", .. } => "; name a .p64, .gguf or .safetensors file in it",
         Error::NotAFile { .. } => "; copy it to a file first",
         Error::Io { source, .. } if source.kind() == io::ErrorKind::NotFound => "; check the path",
         Error::Io { source, .. } if source.kind() == io::ErrorKind::PermissionDenied => "; check the permissions",
+        Error::Core { path, .. } if p64_std::edit::journal_path(path).exists() => {
+            "; an edit of the file was interrupted: complete it with p64 edit --recover"
+        }
+        Error::Io { source, .. } if source.kind() == io::ErrorKind::ResourceBusy => "; try again when it is done",
         Error::Core { source, .. } if source.kind() == p64_core::Kind::Malformed => {
             "; the file is damaged: convert or fetch it again"
         }
@@ -112,6 +117,9 @@ fn next_step(error: &p64_std::Error) -> &'static str {
             _ if source.rule() == "G4" => "; the file is cut short or damaged: fetch it again",
             _ => "; the file is damaged or was made by a faulty program: fetch or make it again",
         },
+        Error::WrongFormat { found: Kind::Safetensors | Kind::SafetensorsIndex, .. } => {
+            "; make one of it first: `p64 convert`"
+        }
         Error::SameFile { .. } => "; give another name to the output",
         _ => "",
     }
@@ -137,6 +145,12 @@ fn details(error: &p64_std::Error) -> Value {
             "rule": source.rule(),
             "place": source.place.to_string(),
             "offset": source.offset,
+        }),
+        Error::Safetensors { path, source } => json!({
+            "kind": "malformed",
+            "path": path.display().to_string(),
+            "rule": source.rule(),
+            "place": source.place.to_string(),
         }),
         Error::Io { path, source, .. } => json!({
             "kind": "io",

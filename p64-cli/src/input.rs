@@ -4,20 +4,26 @@ use crate::failure::{Failure, Result};
 use p64_core::tokenizer::{NO_TOKEN, Tokenizer as Section};
 use p64_std::Error;
 use p64_std::map::{MapOptions, MappedContainer, MappedGguf, Mapping};
+use p64_std::safetensors::SafetensorsSet;
 use p64_std::sniff::{Kind, SNIFF_LEN};
 use p64_std::tokenizer::{Q42tParts, Tokenizer, TokenizerError};
 use std::path::Path;
 
-/// A model file of either format.
+/// A model of any format.
 pub enum Input {
     /// A container, and what the policy let pass.
     P64(MappedContainer, Vec<p64_core::Error>),
     Gguf(MappedGguf),
+    Safetensors(SafetensorsSet),
 }
 
 impl Input {
-    /// Maps and checks the file; its first bytes tell the format. `options` are for a P64: a GGUF has no checksums.
+    /// Opens and checks the file, or the safetensors model of a folder; the first bytes tell the format. `options` are for
+    /// a P64: the others have no checksums.
     pub fn open(path: &Path, options: &MapOptions) -> Result<Self> {
+        if path.is_dir() {
+            return Ok(Self::Safetensors(SafetensorsSet::open(path)?));
+        }
         let mapping = Mapping::open(path)?;
         let kind = Kind::of(mapping.get(..SNIFF_LEN).unwrap_or(&mapping));
         drop(mapping);
@@ -27,15 +33,17 @@ impl Input {
                 Ok(Self::P64(mapped, warnings))
             }
             Kind::Gguf => Ok(Self::Gguf(MappedGguf::open(path)?)),
+            Kind::Safetensors | Kind::SafetensorsIndex => Ok(Self::Safetensors(SafetensorsSet::open(path)?)),
             kind => Err(Error::NotAModel { path: path.to_owned(), kind }.into()),
         }
     }
 
-    /// Where the file was opened.
+    /// Where the file was opened; of a sharded model, its first file.
     pub fn path(&self) -> &Path {
         match self {
             Self::P64(mapped, _) => mapped.path(),
             Self::Gguf(mapped) => mapped.path(),
+            Self::Safetensors(set) => set.files().first().map_or(Path::new(""), |file| file.path()),
         }
     }
 
@@ -44,6 +52,8 @@ impl Input {
         let container = match self {
             Self::Gguf(mapped) => return Ok(from_metadata(&mapped.gguf().metadata())),
             Self::P64(mapped, _) => mapped.container(),
+            // What tokenizes lies in other files beside it.
+            Self::Safetensors(_) => return Ok(Ok(None)),
         };
         let metadata = container.metadata().map_err(|source| Error::Core { path: self.path().to_owned(), source })?;
         Ok(match (metadata, container.tokenizer()) {

@@ -1,13 +1,15 @@
-//! What `p64 inspect` knows of a file: one description for both formats, printed as text or as JSON.
+//! What `p64 inspect` knows of a file: one description for all formats, printed as text or as JSON.
 
 mod gguf;
 mod layers;
 mod p64;
+mod safetensors;
 mod text;
 mod values;
 
 pub use gguf::describe as describe_gguf;
 pub use p64::describe as describe_p64;
+pub use safetensors::describe as describe_safetensors;
 pub use text::{Parts, render};
 
 use crate::output::number;
@@ -18,7 +20,8 @@ use serde::Serialize;
 pub struct Report {
     pub path: String,
     pub format: &'static str,
-    pub version: u32,
+    /// `None` for a format without versions.
+    pub version: Option<u32>,
     pub bytes: u64,
     /// The header's fields by name.
     pub header: serde_json::Map<String, serde_json::Value>,
@@ -129,7 +132,11 @@ pub struct Tensor {
     pub role: Option<String>,
     pub layer: Option<u32>,
     pub dtype: String,
-    pub shape: Vec<u32>,
+    /// In the order of the format: safetensors lists the contiguous dimension last, the others first.
+    pub shape: Vec<u64>,
+    /// The file of a model in several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
     pub offset: u64,
     pub bytes: u64,
     pub crc32c: Option<String>,
@@ -149,11 +156,12 @@ pub struct Key {
 }
 
 /// Sums `tensors` up by element type, the one with the most bytes first.
-fn type_shares(tensors: impl Iterator<Item = (p64_core::DType, u64, u64)>) -> Vec<TypeShare> {
-    let mut sums = std::collections::BTreeMap::<u16, TypeShare>::new();
+fn type_shares<T: ToString>(tensors: impl Iterator<Item = (T, u64, u64)>) -> Vec<TypeShare> {
+    let mut sums = std::collections::BTreeMap::<String, TypeShare>::new();
     for (dtype, elements, bytes) in tensors {
-        let empty = || TypeShare { dtype: dtype.to_string(), tensors: 0, elements: 0, bytes: 0 };
-        let share = sums.entry(dtype.id()).or_insert_with(empty);
+        let dtype = dtype.to_string();
+        let empty = || TypeShare { dtype: dtype.clone(), tensors: 0, elements: 0, bytes: 0 };
+        let share = sums.entry(dtype.clone()).or_insert_with(empty);
         share.tensors += 1;
         share.elements = share.elements.saturating_add(elements);
         share.bytes = share.bytes.saturating_add(bytes);

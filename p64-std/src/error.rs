@@ -1,6 +1,7 @@
 //! What can go wrong with files: every error names the path, and most a next step.
 
 use crate::gguf;
+use crate::safetensors;
 use crate::sniff::Kind;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -28,6 +29,15 @@ pub enum Error {
         /// What and where.
         #[source]
         source: Box<gguf::Error>,
+    },
+    /// A safetensors file or index that breaks a rule of `docs/acceptance.md`.
+    #[error("{}: {source}", path.display())]
+    Safetensors {
+        /// The file.
+        path: PathBuf,
+        /// What and where.
+        #[source]
+        source: Box<safetensors::Error>,
     },
     /// The operating system refused something.
     #[error("{}: cannot {action}: {source}{}", path.display(), hint(source))]
@@ -130,6 +140,10 @@ impl Error {
         Self::Gguf { path: path.to_owned(), source: Box::new(source) }
     }
 
+    pub(crate) fn safetensors(path: &Path, source: safetensors::Error) -> Self {
+        Self::Safetensors { path: path.to_owned(), source: Box::new(source) }
+    }
+
     pub(crate) fn refused(path: &Path, reason: impl Into<String>) -> Self {
         Self::Refused { path: path.to_owned(), reason: reason.into() }
     }
@@ -144,6 +158,7 @@ impl Error {
                 _ => 1,
             },
             Self::Gguf { .. }
+            | Self::Safetensors { .. }
             | Self::NotAModel { .. }
             | Self::WrongFormat { .. }
             | Self::TooLarge { .. }

@@ -43,6 +43,19 @@ impl Pool {
     }
 }
 
+/// Runs `job`, whose parallel iterators then use `threads` threads; 0 means one per core.
+///
+/// # Errors
+/// As [`Pool::new`].
+pub(crate) fn with_threads<R: Send>(threads: usize, job: impl FnOnce() -> R + Send) -> Result<R> {
+    if let Pool { pool: Some(pool), .. } = Pool::new(threads)? {
+        return Ok(pool.install(job));
+    }
+    let built = rayon::ThreadPoolBuilder::new().num_threads(1).build();
+    let pool = built.map_err(|error| Error::Usage { reason: format!("cannot start a thread: {error}") })?;
+    Ok(pool.install(job))
+}
+
 impl fmt::Debug for Pool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Pool").field("threads", &self.threads).finish_non_exhaustive()

@@ -17,6 +17,8 @@ pub enum Kind {
     GgufBigEndian,
     /// A safetensors file.
     Safetensors,
+    /// The index of a model in several safetensors files.
+    SafetensorsIndex,
     /// A Q42 graph volume.
     Q42,
     /// The text that stands in for a file that Git LFS has not fetched.
@@ -59,6 +61,9 @@ impl Kind {
         if is_safetensors(head) {
             return Self::Safetensors;
         }
+        if is_index(head) {
+            return Self::SafetensorsIndex;
+        }
         if head.trim_ascii_start().starts_with(b"<") && is_text(head) {
             return Self::Html;
         }
@@ -79,23 +84,24 @@ impl Kind {
     /// Whether this build reads weights from the file.
     #[must_use]
     pub const fn is_model(self) -> bool {
-        matches!(self, Self::P64 | Self::Gguf)
+        matches!(self, Self::P64 | Self::Gguf | Self::Safetensors | Self::SafetensorsIndex)
     }
 
     /// What to do about a file of this kind where a model is wanted; empty for kinds that are read.
     #[must_use]
     pub const fn advice(self) -> &'static str {
         match self {
-            Self::P64 | Self::Gguf => "",
+            Self::P64 | Self::Gguf | Self::Safetensors | Self::SafetensorsIndex => "",
             Self::GgufBigEndian => "swap it with llama.cpp's gguf_convert_endian.py, or fetch the little-endian file",
-            Self::Safetensors => "convert it to GGUF first; this version reads P64 and GGUF",
             Self::Q42 => "it holds a graph and no weights; the weights are in a .p64 beside it",
             Self::LfsPointer => "the model itself was not downloaded: run `git lfs pull`",
             Self::Html => "it is probably the error page of a download: fetch the model again",
-            Self::Zip | Self::Pickle => "it is probably a PyTorch checkpoint: convert it to GGUF first",
+            Self::Zip | Self::Pickle => "it is probably a PyTorch checkpoint: save it as safetensors first",
             Self::OldGgml => "convert it again from the original weights with a current llama.cpp",
             Self::Empty => "fetch the model again",
-            Self::Text | Self::Unknown(_) => "a model file begins with `p64\\0` or `GGUF`",
+            Self::Text | Self::Unknown(_) => {
+                "a model file begins with `p64\\0`, `GGUF` or the length of a safetensors header"
+            }
         }
     }
 }
@@ -104,6 +110,12 @@ impl Kind {
 fn is_safetensors(head: &[u8]) -> bool {
     let Some((len, rest)) = head.split_first_chunk() else { return false };
     (2..=100_000_000).contains(&u64::from_le_bytes(*len)) && rest.first() == Some(&b'{')
+}
+
+/// A JSON object that maps weights to files, as far as its beginning tells.
+fn is_index(head: &[u8]) -> bool {
+    let key = b"\"weight_map\"";
+    head.trim_ascii_start().starts_with(b"{") && is_text(head) && head.windows(key.len()).any(|window| window == key)
 }
 
 /// Whether `head` reads as text: UTF-8 (a character may be cut at the end) without control characters.
@@ -125,6 +137,7 @@ impl fmt::Display for Kind {
             Self::Gguf => "a GGUF",
             Self::GgufBigEndian => "a big-endian GGUF",
             Self::Safetensors => "a safetensors file",
+            Self::SafetensorsIndex => "the index of a model in several safetensors files",
             Self::Q42 => "a Q42 graph volume",
             Self::LfsPointer => "a Git LFS pointer",
             Self::Html => "an HTML or XML page",
@@ -147,7 +160,7 @@ mod tests {
     #[test]
     fn first_bytes_decide() {
         let safetensors = [&64u64.to_le_bytes()[..], b"{\"a\":"].concat();
-        let cases: [(&[u8], Kind); 20] = [
+        let cases: [(&[u8], Kind); 22] = [
             (b"p64\0\x04\0", Kind::P64),
             (b"GGUF\x03\0\0\0", Kind::Gguf),
             (b"GGUF", Kind::Gguf),
@@ -155,6 +168,8 @@ mod tests {
             (b"FUGG\0\0\0\x03", Kind::GgufBigEndian),
             (b"Q42\0", Kind::Q42),
             (&safetensors, Kind::Safetensors),
+            (b"{\n \"metadata\": {},\n \"weight_map\": {}}", Kind::SafetensorsIndex),
+            (b"{\"architectures\": []}", Kind::Text),
             (b"version https://git-lfs.example/spec/v1\noid sha256:00", Kind::LfsPointer),
             (b"\n <!DOCTYPE html><html>", Kind::Html),
             (b"<?xml version=\"1.0\"?>", Kind::Html),
@@ -179,7 +194,6 @@ mod tests {
     fn every_kind_that_is_not_read_says_what_to_do() {
         for kind in [
             Kind::GgufBigEndian,
-            Kind::Safetensors,
             Kind::Q42,
             Kind::LfsPointer,
             Kind::Html,
@@ -193,6 +207,9 @@ mod tests {
             assert!(!kind.is_model());
             assert!(!kind.advice().is_empty());
             assert!(kind.to_string().starts_with('a'));
+        }
+        for kind in [Kind::P64, Kind::Gguf, Kind::Safetensors, Kind::SafetensorsIndex] {
+            assert!(kind.is_model() && kind.advice().is_empty());
         }
     }
 }

@@ -9,11 +9,13 @@
 //! Nothing here holds more of a payload in memory than was asked for.
 
 mod files;
+mod model;
 mod payload;
 
 pub use files::OpenSource;
 pub use payload::Payload;
 
+use p64_core::Role;
 use p64_core::layout::tensor::RawTensorEntry;
 
 /// One tensor of a model.
@@ -24,6 +26,8 @@ pub struct SourceTensor<'s> {
     pub source_offset: u64,
     /// Hash of the name in that file (spec §8); `None` for FNV-1a-64 of `name`.
     pub source_name_hash: Option<u64>,
+    /// Role and layer where they do not follow from `name` as a GGUF's (spec §7.1).
+    pub role: Option<(Role, Option<u32>)>,
     /// Type, shape and bytes.
     pub payload: Box<dyn Payload + 's>,
 }
@@ -32,7 +36,7 @@ impl<'s> SourceTensor<'s> {
     /// A tensor that keeps its name.
     #[must_use]
     pub fn new(name: impl Into<String>, source_offset: u64, payload: impl Payload + 's) -> Self {
-        Self { name: name.into(), source_offset, source_name_hash: None, payload: Box::new(payload) }
+        Self { name: name.into(), source_offset, source_name_hash: None, role: None, payload: Box::new(payload) }
     }
 
     /// A tensor that no file had.
@@ -56,7 +60,9 @@ pub struct SourceModel<'s> {
     pub tensors: Vec<SourceTensor<'s>>,
     /// The content of `p64.metadata` (GGUF keys in GGUF encoding, spec §17.1), where something is known of the model.
     pub metadata: Option<crate::write::Pairs>,
-    /// Keys for `p64.provenance` beside those that every container has: `p64.source.format`, `p64.alias.*` and so on.
+    /// Keys for `p64.provenance` (spec §17.2): `p64.source.format`, `p64.alias.*` and so on, in any order. The converter
+    /// adds `p64.profile`, the lengths and digests of the files, the order of the tensors where it is needed, and
+    /// `p64.writer`; a profile and digests that are given stay, for a source that remembers where it came from.
     pub provenance: crate::write::Pairs,
     /// What a person should know of the reading.
     pub notes: Vec<String>,

@@ -14,6 +14,7 @@ mod order;
 mod pairs;
 mod plan;
 mod q42t;
+mod revise;
 mod sections;
 mod writer;
 

@@ -275,7 +275,7 @@ fn other_kinds_of_files_are_named() {
     for (input, words, code) in [
         (path("empty", b""), "this is an empty file, not a model", 1),
         (path("text", b"Once upon a time"), "this is a text file, not a model", 1),
-        (path("safetensors", &safetensors), "this is a safetensors file, not a model", 1),
+        (path("safetensors", &safetensors), "this is a safetensors file, a GGUF is needed here", 1),
         (path("p64", b"p64\0and so on"), "this is a P64 weight container, a GGUF is needed here", 1),
         (folder.path().to_owned(), "this is a folder, not a file", 2),
         (folder.path().join("missing"), "cannot open it: ", 2),

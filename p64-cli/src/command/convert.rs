@@ -109,7 +109,7 @@ fn print(args: &Args, report: &ConvertReport, peak: Option<u64>, parity: Option<
     let speed = number::bytes_per_second(report.source_bytes, report.duration);
     ui.line(format_args!("{}: {tensors}, {bytes}", args.output.display()))?;
     let files = if report.source_files > 1 { format!(" in {} files", report.source_files) } else { String::new() };
-    ui.line(format_args!("  source    GGUF version {}, {source}{files}", report.source_version))?;
+    ui.line(format_args!("  source    {}, {source}{files}", report.source_format))?;
     for digest in &report.source_sha256 {
         ui.line(format_args!("  sha-256   {digest}"))?;
     }
@@ -133,7 +133,8 @@ fn object(args: &Args, report: &ConvertReport, peak: Option<u64>, parity: Option
         "padding_bytes": report.padding_bytes,
         "source_bytes": report.source_bytes,
         "source_files": report.source_files,
-        "source_version": report.source_version,
+        "source_format": report.source_format,
+        "profile": report.profile,
         "source_sha256": report.source_sha256,
         "raw_transcode": report.raw_transcode,
         "warnings": report.warnings.iter().map(ToString::to_string).collect::<Vec<_>>(),

@@ -13,6 +13,7 @@ Examples:
   p64 inspect model.p64                     a summary
   p64 inspect model.p64 --tensors | less    every tensor
   p64 inspect model.gguf --metadata --full  every key with its whole value
+  p64 inspect Llama-3-8B/ --tensors         every tensor of all safetensors files of a folder
   p64 inspect --json model.p64 | jq .space
 
 Structure and metadata are checked, the tensors' checksums are not: see `p64 verify`.";
@@ -21,7 +22,7 @@ Structure and metadata are checked, the tensors' checksums are not: see `p64 ver
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// The file, .p64 or GGUF
+    /// The file: .p64, GGUF, safetensors, its index, or a folder with safetensors
     file: PathBuf,
     /// Every section with its place
     #[arg(long)]
@@ -59,6 +60,7 @@ pub fn describe(path: &Path, full: bool) -> Result<inspect::Report> {
             let report = inspect::describe_p64(path, mapped.container(), &warnings, full);
             report.map_err(|source| p64_std::Error::Core { path: path.to_owned(), source }.into())
         }
+        Input::Safetensors(set) => Ok(inspect::describe_safetensors(path, &set, full)),
         Input::Gguf(mapped) => Ok(inspect::describe_gguf(path, mapped.gguf(), full)),
     }
 }

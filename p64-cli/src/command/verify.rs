@@ -111,7 +111,10 @@ impl Checked {
                 let speed = number::bytes_per_second(self.bytes, self.time);
                 format!("{}: OK, {found}, {speed}", path.display())
             }
-            _ => format!("{}: OK, {found}, structure only (a GGUF carries no checksums)", path.display()),
+            format => {
+                let what = if format == "gguf" { "a GGUF" } else { "safetensors" };
+                format!("{}: OK, {found}, structure only ({what} carries no checksums)", path.display())
+            }
         }
     }
 
@@ -175,6 +178,13 @@ fn check(args: &Args, path: &Path, ui: &Ui) -> Result<Checked> {
             bytes: mapped.gguf().file_len(),
             time: began.elapsed(),
             warnings: Vec::new(),
+        },
+        Input::Safetensors(set) => Checked {
+            format: "safetensors",
+            tensors: set.tensors().count() as u64,
+            bytes: set.file_len(),
+            time: began.elapsed(),
+            warnings: set.notes(),
         },
     };
     match input.read_tokenizer()? {

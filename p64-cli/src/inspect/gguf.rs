@@ -23,7 +23,8 @@ pub fn describe(path: &Path, gguf: &Gguf<'_>, full: bool) -> Report {
             role: role.map(|role| role.to_string()),
             layer,
             dtype: tensor.dtype.to_string(),
-            shape: tensor.shape.dims().to_vec(),
+            shape: tensor.shape.dims().iter().copied().map(u64::from).collect(),
+            file: None,
             offset: extent.start(),
             bytes: extent.len(),
             crc32c: None,
@@ -42,7 +43,7 @@ pub fn describe(path: &Path, gguf: &Gguf<'_>, full: bool) -> Report {
     Report {
         path: path.display().to_string(),
         format: "gguf",
-        version: gguf.version(),
+        version: Some(gguf.version()),
         bytes: gguf.file_len(),
         header: [
             ("alignment", json!(gguf.alignment())),

@@ -24,7 +24,8 @@ pub fn describe(path: &Path, container: &Container<'_>, warnings: &[Error], full
         role: known(info.role()).map(|role| role.to_string()),
         layer: layer(container, info.manifold_idx()),
         dtype: info.dtype().to_string(),
-        shape: info.shape().dims().to_vec(),
+        shape: info.shape().dims().iter().copied().map(u64::from).collect(),
+        file: None,
         offset: info.extent().start(),
         bytes: info.extent().len(),
         crc32c: container.stored_checksum(Some(info.index())).map(|crc| format!("{crc:08x}")),
@@ -34,7 +35,7 @@ pub fn describe(path: &Path, container: &Container<'_>, warnings: &[Error], full
     Ok(Report {
         path: path.display().to_string(),
         format: "p64",
-        version: container.header().version.get().into(),
+        version: Some(container.header().version.get().into()),
         bytes: container.file_len(),
         header: header(container),
         model: model(container, &metadata),

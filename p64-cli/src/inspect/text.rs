@@ -52,10 +52,15 @@ fn block(out: &mut String, title: &str, body: &str) {
 }
 
 fn summary(out: &mut String, report: &Report) {
-    let format = if report.format == "p64" { "P64 container" } else { "GGUF" };
+    let format = match report.format {
+        "p64" => "P64 container",
+        "gguf" => "GGUF",
+        other => other,
+    };
     let size = number::bytes(report.bytes);
-    let (path, version) = (&report.path, report.version);
-    let _ = writeln!(out, "{path}: {format} version {version}, {size} ({} bytes)\n", number::grouped(report.bytes));
+    let version = report.version.map(|version| format!(" version {version}")).unwrap_or_default();
+    let (path, bytes) = (&report.path, number::grouped(report.bytes));
+    let _ = writeln!(out, "{path}: {format}{version}, {size} ({bytes} bytes)\n");
     let mut line = |name: &str, value: String| {
         for (at, part) in wrap(&value, columns().map(|width| width.saturating_sub(14))).iter().enumerate() {
             let name = if at == 0 { name } else { "" };
@@ -63,7 +68,9 @@ fn summary(out: &mut String, report: &Report) {
         }
     };
     line("model", model(&report.model));
-    line("tokenizer", tokenizer(&report.model));
+    if report.format != "safetensors" {
+        line("tokenizer", tokenizer(&report.model));
+    }
     line("layout", layout(report));
     line("space", space(&report.space, report.bytes));
     let padding = &report.padding;
@@ -130,6 +137,9 @@ fn layout(report: &Report) -> String {
     let field = |name: &str| report.header.get(name);
     if let Some(alignment) = field("alignment") {
         return format!("alignment {alignment}");
+    }
+    if let Some(files) = field("files").and_then(|files| files.as_array()) {
+        return number::plural(files.len() as u64, "file");
     }
     let flags = field("flags").and_then(|flags| flags.as_array());
     let flags: Vec<&str> = flags.into_iter().flatten().filter_map(|flag| flag.as_str()).collect();
@@ -250,7 +260,15 @@ fn tensors(report: &Report) -> String {
         ("name", Align::Left),
     ];
     let mut table = Table::new(head);
+    let mut file = None;
     for tensor in &report.tensors {
+        if file != tensor.file.as_ref() {
+            file = tensor.file.as_ref();
+            let name = file.map(|name| one_line(name)).unwrap_or_default();
+            let mut row: [String; 8] = Default::default();
+            row[7] = name;
+            table.row(row);
+        }
         let shape: Vec<String> = tensor.shape.iter().map(ToString::to_string).collect();
         table.row([
             tensor.index.to_string(),

@@ -12,7 +12,8 @@ pub fn keys(area: &Metadata<'_>, full: bool) -> Vec<Key> {
     area.iter().map(|(key, value)| describe(key, value, full)).collect()
 }
 
-fn describe(key: &str, value: Value<'_>, full: bool) -> Key {
+/// One pair.
+pub fn describe(key: &str, value: Value<'_>, full: bool) -> Key {
     let key = key.to_owned();
     match value {
         Value::Array(array) => {

@@ -62,9 +62,11 @@ impl From<Error> for Failure {
                 p64_error::of(status::P64_STATUS_IO).values(0, answer.unwrap_or(0))
             }
             Error::SourceChanged { .. } => p64_error::of(status::P64_STATUS_IO),
-            Error::Gguf { .. } | Error::NotAModel { .. } | Error::WrongFormat { .. } | Error::NotAFile { .. } => {
-                p64_error::of(status::P64_STATUS_NOT_A_MODEL)
-            }
+            Error::Gguf { .. }
+            | Error::Safetensors { .. }
+            | Error::NotAModel { .. }
+            | Error::WrongFormat { .. }
+            | Error::NotAFile { .. } => p64_error::of(status::P64_STATUS_NOT_A_MODEL),
             Error::SameFile { .. } | Error::Usage { .. } => p64_error::of(status::P64_STATUS_BAD_ARGUMENT),
             _ => p64_error::of(status::P64_STATUS_REFUSED),
         };

@@ -1,82 +1,139 @@
-//! One conversion, planned: everything but the two passes over the source.
+//! One conversion, planned: everything but the reading of payloads.
 
-use super::{ConvertOptions, ConvertReport, Phase, Progress, Warning, hparams, provenance, source, tokenizer};
+use super::digest::{Input, Shared, digests};
+use super::draft::Draft;
+use super::{ConvertReport, Phase, ProduceOptions, Progress, Warning, provenance};
 use crate::error::{Error, Result};
-use crate::gguf::{GgufFile, GgufSet, GgufTensor};
-use crate::write::{self, Model, Plan, TensorDescription, file_order};
-use p64_core::container::{METADATA_NAME, PROVENANCE_NAME};
+use crate::source::{Payload, SourceModel};
+use crate::write::{self, BlobSink, CHUNK, Plan};
 use std::io::{self, Seek, Write};
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How often the progress of a digest is told that is waited for.
+const TICK: Duration = Duration::from_millis(100);
 
 /// A source and the container it will become.
 pub(super) struct Job<'s> {
-    draft: Draft<'s>,
-    source: Vec<(&'s GgufFile, &'s GgufTensor<'s>)>,
+    source: &'s SourceModel<'s>,
+    inputs: &'s [Input<'s>],
+    draft: Draft,
     plan: Plan,
     output: PathBuf,
 }
 
 impl<'s> Job<'s> {
-    /// Plans the container. `input` and `output` are named in errors.
-    pub fn new(set: &'s GgufSet, options: &ConvertOptions, input: &Path, output: &Path) -> Result<Self> {
-        let source: Vec<_> = set.tensors().collect();
-        let draft = Draft::new(set, &source, options, input)?;
-        // A digest's length is known before the digest, so that the plan comes before the first pass.
-        let placeholder = vec!["0".repeat(provenance::DIGEST_LEN); set.parts().len()];
-        let model = draft.model(&placeholder, output)?;
-        let plan = Plan::new(&model, options).map_err(|error| error.about(output))?;
-        Ok(Self { draft, source, plan, output: output.to_owned() })
+    /// Plans the container. `output` is named in errors about the result.
+    pub fn new(
+        source: &'s SourceModel<'s>,
+        inputs: &'s [Input<'s>],
+        options: &ProduceOptions,
+        output: &Path,
+    ) -> Result<Self> {
+        let draft = Draft::new(source, inputs, options, inputs.first().map_or(output, Input::path))?;
+        // A digest's length is known before the digest, so that the plan comes before the source is read.
+        let placeholder = vec!["0".repeat(provenance::DIGEST_LEN); inputs.len()];
+        let model = draft.model(inputs, &placeholder, output)?;
+        let plan = Plan::new(&model, &options.layout).map_err(|error| error.about(output))?;
+        Ok(Self { source, inputs, draft, plan, output: output.to_owned() })
     }
 
-    /// Both passes: the digest of the source, then its payloads into `out`.
+    /// Writes the container, while another thread reads the source for its digests. They stand in the last blob.
     pub fn run<W: Write + Seek>(&self, out: &mut W, progress: &mut dyn FnMut(Progress)) -> Result<ConvertReport> {
         let start = Instant::now();
-        let Self { draft, source, plan, output } = self;
-        let set = draft.set;
-        let mut buffer = Vec::new();
-        let digests = source::digests(set, &mut buffer, progress)?;
-        let areas = [draft.metadata.as_slice(), &draft.provenance(&digests)];
-        let mut warnings = Vec::new();
-        if draft.base.raw_transcode {
+        let shared = Shared::default();
+        let source_sha256 = thread::scope(|scope| {
+            let (sender, receiver) = sync_channel(1);
+            let (inputs, progressed) = (self.inputs, &shared);
+            let digesting = thread::Builder::new().name("p64-sha256".to_owned()).spawn_scoped(scope, move || {
+                // Nobody listens any more when the writing failed.
+                let _ = sender.send(digests(inputs, progressed));
+            });
+            // A system that gives no thread leaves the digest to this one.
+            let receiver = digesting.is_ok().then_some(receiver);
+            let written = self.write(out, receiver.as_ref(), &shared, progress);
+            shared.stop.store(true, Ordering::Relaxed);
+            written
+        })?;
+        let mut warnings: Vec<_> = self.source.notes.iter().cloned().map(Warning::Note).collect();
+        if self.draft.base.raw_transcode {
             warnings.push(Warning::RawTranscode);
         }
-        for part in set.parts() {
-            if let Some(offset) = source::first_odd_padding(part, &mut buffer)? {
-                warnings.push(Warning::OddPadding { path: part.path().to_owned(), offset });
-            }
-        }
-
-        let (mut done, total) = (0u64, plan.payload_len());
-        let written = write::write(plan, out, |index, sink| -> std::result::Result<(), Failure> {
-            if let Some((part, tensor)) = source.get(index) {
-                return source::for_each_piece(part, part.extent(tensor), &mut buffer, |piece| {
-                    sink.write_all(piece)?;
-                    done = done.saturating_add(piece.len() as u64);
-                    progress(Progress { phase: Phase::Write, done, total });
-                    Ok(())
-                });
-            }
-            let area = index.checked_sub(source.len()).and_then(|added| areas.get(added)).copied().unwrap_or_default();
-            done = done.saturating_add(area.len() as u64);
-            sink.write_all(area).map_err(Failure::from)
-        });
-        written.map_err(|failure| match failure {
-            Failure::Source(error) => error,
-            Failure::Output(error) => Error::io(output, "write it", error),
-        })?;
         Ok(ConvertReport {
-            tensors: source.len() as u64,
-            source_files: set.parts().len(),
-            source_bytes: set.file_len(),
-            source_sha256: digests,
-            source_version: set.parts().first().map_or(0, |part| part.gguf().version()),
-            bytes: plan.file_len(),
-            padding_bytes: plan.padding_len(),
-            raw_transcode: draft.base.raw_transcode,
+            tensors: self.source.tensors.len() as u64,
+            source_files: self.inputs.len(),
+            source_bytes: self.inputs.iter().map(Input::len).sum(),
+            source_sha256,
+            source_format: provenance::format(&self.source.provenance),
+            profile: self.draft.profile.clone(),
+            bytes: self.plan.file_len(),
+            padding_bytes: self.plan.padding_len(),
+            raw_transcode: self.draft.base.raw_transcode,
             warnings,
             duration: start.elapsed(),
         })
+    }
+
+    fn write<W: Write + Seek>(
+        &self,
+        out: &mut W,
+        receiver: Option<&Receiver<Result<Vec<String>>>>,
+        shared: &Shared,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<Vec<String>> {
+        let Self { source, inputs, draft, plan, output } = self;
+        let mut buffer = Vec::new();
+        let mut source_sha256 = Vec::new();
+        let (mut done, total) = (0u64, plan.payload_len());
+        let written = write::write(plan, out, |index, sink| -> std::result::Result<(), Failure> {
+            if let Some(tensor) = source.tensors.get(index) {
+                return copy(tensor.payload.as_ref(), &mut buffer, sink, &mut |piece| {
+                    done = done.saturating_add(piece);
+                    progress(Progress { phase: Phase::Write, done, total });
+                });
+            }
+            let metadata = draft.metadata.as_deref().filter(|_| index == source.tensors.len());
+            match metadata {
+                Some(area) => sink.write_all(area)?,
+                None => {
+                    source_sha256 = match receiver {
+                        Some(receiver) => self.wait(receiver, shared, progress)?,
+                        None => digests(inputs, shared)?,
+                    };
+                    sink.write_all(&draft.provenance(inputs, &source_sha256))?;
+                }
+            }
+            Ok(())
+        });
+        match written {
+            Ok(()) => Ok(source_sha256),
+            Err(Failure::Source(error)) => Err(error),
+            Err(Failure::Output(error)) => Err(Error::io(output, "write it", error)),
+        }
+    }
+
+    /// The digests, when the other thread has them.
+    fn wait(
+        &self,
+        receiver: &Receiver<Result<Vec<String>>>,
+        shared: &Shared,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<Vec<String>> {
+        let total = self.inputs.iter().map(Input::len).sum();
+        loop {
+            match receiver.recv_timeout(TICK) {
+                Ok(digests) => return digests,
+                Err(RecvTimeoutError::Timeout) => {
+                    let done = shared.done.load(Ordering::Relaxed);
+                    progress(Progress { phase: Phase::Digest, done, total });
+                }
+                // It panicked, and the scope will say so; until then its work is done here.
+                Err(RecvTimeoutError::Disconnected) => return digests(self.inputs, shared),
+            }
+        }
     }
 }
 
@@ -98,73 +155,28 @@ impl From<Error> for Failure {
     }
 }
 
-/// What a container will hold, but for the digests.
-struct Draft<'s> {
-    set: &'s GgufSet,
-    base: Model,
-    /// The blob of `p64.metadata`.
-    metadata: Vec<u8>,
-    /// Place in the container of each tensor of the source.
-    order: Vec<u32>,
-    is_default_order: bool,
-}
-
-impl<'s> Draft<'s> {
-    fn new(
-        set: &'s GgufSet,
-        source: &[(&GgufFile, &GgufTensor<'_>)],
-        options: &ConvertOptions,
-        input: &Path,
-    ) -> Result<Self> {
-        let metadata = set.metadata();
-        let refused = |reason: String| Error::refused(input, reason);
-        if let Some((_, tensor)) = source.iter().find(|(_, tensor)| tensor.name.starts_with("p64.")) {
-            let reason = "names that begin with \"p64.\" are reserved for what a container adds";
-            return Err(refused(format!("tensor {:?}: {reason}", tensor.name)));
+/// A payload as it is, in pieces.
+fn copy(
+    payload: &dyn Payload,
+    buffer: &mut Vec<u8>,
+    sink: &mut BlobSink<'_>,
+    copied: &mut dyn FnMut(u64),
+) -> std::result::Result<(), Failure> {
+    if let Some(bytes) = payload.bytes() {
+        for piece in bytes.chunks(CHUNK) {
+            sink.write_all(piece)?;
+            copied(piece.len() as u64);
         }
-        let versions = set.parts().iter().map(|part| part.gguf().version());
-        if let Some(first) = versions.clone().next()
-            && let Some(other) = versions.into_iter().find(|&version| version != first)
-        {
-            return Err(refused(format!("the files of the set have versions {first} and {other}")));
-        }
-        let hparams = hparams::read(&metadata).map_err(|(key, error)| refused(format!("{key}: {error}")))?;
-        let tokenizer = tokenizer::read(&metadata).map_err(refused)?;
-        let n_layer = hparams.n_layer.get();
-        let tensors: Vec<_> = source
-            .iter()
-            .map(|(_, t)| TensorDescription::from_gguf(t.name, n_layer, t.dtype, t.shape, t.size, t.offset))
-            .collect();
-
-        let places = file_order(&tensors, options.layer_major);
-        let mut order = vec![0u32; places.len()];
-        let mut in_file_order = Vec::with_capacity(places.len());
-        for (place, &index) in (0u32..).zip(&places) {
-            if let (Some(slot), Some(tensor)) = (order.get_mut(index), tensors.get(index)) {
-                *slot = place;
-                in_file_order.push((tensor.source_offset, tensor.size));
-            }
-        }
-        let is_default_order = provenance::is_default_order(&in_file_order, &order);
-        let raw_transcode = tokenizer.is_none() || !hparams::is_complete(&hparams);
-        let base = Model { hparams, raw_transcode, tokenizer, tensors };
-        let metadata = write::area(u64::from(metadata.len()), metadata.pair_bytes());
-        Ok(Self { set, base, metadata, order, is_default_order })
+        return Ok(());
     }
-
-    /// The blob of `p64.provenance`.
-    fn provenance(&self, digests: &[String]) -> Vec<u8> {
-        provenance::pairs(self.set, digests, &self.order, self.is_default_order).to_area()
+    let mut at = 0u64;
+    while at < payload.len() {
+        let left = usize::try_from(payload.len().saturating_sub(at)).unwrap_or(CHUNK);
+        buffer.resize(left.min(CHUNK), 0);
+        payload.read_at(at, buffer)?;
+        sink.write_all(buffer)?;
+        at = at.saturating_add(buffer.len() as u64);
+        copied(buffer.len() as u64);
     }
-
-    /// The model with both added tensors, which follow all others in every order.
-    fn model(&self, digests: &[String], output: &Path) -> Result<Model> {
-        let mut model = self.base.clone();
-        for (name, size) in [(METADATA_NAME, self.metadata.len()), (PROVENANCE_NAME, self.provenance(digests).len())] {
-            let size = size as u64;
-            let added = TensorDescription::added(name, size);
-            model.tensors.push(added.ok_or_else(|| Error::TooLarge { path: output.to_owned(), bytes: size })?);
-        }
-        Ok(model)
-    }
+    Ok(())
 }

@@ -1,14 +1,10 @@
-//! Reading a GGUF through: its digest, the padding that no P64 carries, and whether it stayed as it was.
+//! Reading a GGUF through: pieces of it, and the padding that no P64 carries.
 
-use super::{Phase, Progress};
 use crate::error::{Error, Result};
-use crate::files;
-use crate::gguf::{GgufFile, GgufSet, data_order};
+use crate::gguf::{GgufFile, data_order};
 use crate::write::CHUNK;
 use p64_core::extent::Extent;
-use sha2::{Digest, Sha256};
 use std::fmt::Write as _;
-use std::time::SystemTime;
 
 /// Calls `take` with the bytes of a range of the file, in pieces.
 pub(super) fn for_each_piece<E: From<Error>>(
@@ -28,25 +24,6 @@ pub(super) fn for_each_piece<E: From<Error>>(
         at = at.saturating_add(len as u64);
     }
     Ok(())
-}
-
-/// SHA-256 of each file of the set, in lower-case hexadecimal digits.
-pub(super) fn digests(set: &GgufSet, buffer: &mut Vec<u8>, progress: &mut dyn FnMut(Progress)) -> Result<Vec<String>> {
-    let total = set.file_len();
-    let mut done = 0u64;
-    let mut digests = Vec::new();
-    for part in set.parts() {
-        let mut sha = Sha256::new();
-        let whole = Extent::new(0, part.gguf().file_len()).unwrap_or_default();
-        for_each_piece(part, whole, buffer, |piece| -> Result<()> {
-            sha.update(piece);
-            done = done.saturating_add(piece.len() as u64);
-            progress(Progress { phase: Phase::Digest, done, total });
-            Ok(())
-        })?;
-        digests.push(hex(&sha.finalize()));
-    }
-    Ok(digests)
 }
 
 pub(crate) fn hex(bytes: &[u8]) -> String {
@@ -78,16 +55,4 @@ pub(super) fn first_odd_padding(part: &GgufFile, buffer: &mut Vec<u8>) -> Result
         end = payload.end();
     }
     Ok(None)
-}
-
-/// Length and time of the last change of each file.
-pub(super) fn stamps(set: &GgufSet) -> Result<Vec<(u64, Option<SystemTime>)>> {
-    set.parts()
-        .iter()
-        .map(|part| {
-            let Some(file) = part.file() else { return Ok((part.gguf().file_len(), None)) };
-            let about = files::metadata(file, part.path())?;
-            Ok((about.len(), about.modified().ok()))
-        })
-        .collect()
 }

@@ -1,6 +1,6 @@
 //! Writes a key-value area (spec §17.1): the converter's own keys, and what a source without keys is given.
 
-use p64_core::metadata::{Value, ValueKind};
+use p64_core::metadata::{Metadata, Value, ValueKind};
 
 /// Pairs in the order in which they are pushed. Keys are not compared: the caller pushes each once.
 #[derive(Clone, Debug, Default)]
@@ -75,6 +75,13 @@ impl Pairs {
         self
     }
 
+    /// A signed 32-bit number.
+    pub fn i32(&mut self, key: &str, value: i32) -> &mut Self {
+        self.begin(key, ValueKind::I32);
+        self.bytes.extend_from_slice(&value.to_le_bytes());
+        self
+    }
+
     /// An array of bytes.
     pub fn u8_array(&mut self, key: &str, values: &[u8]) -> &mut Self {
         self.begin_array(key, ValueKind::U8, values.len());
@@ -86,6 +93,27 @@ impl Pairs {
     pub fn u32_array(&mut self, key: &str, values: &[u32]) -> &mut Self {
         self.begin_array(key, ValueKind::U32, values.len());
         self.bytes.extend(values.iter().flat_map(|value| value.to_le_bytes()));
+        self
+    }
+
+    /// An array of signed 32-bit numbers.
+    pub fn i32_array(&mut self, key: &str, values: &[i32]) -> &mut Self {
+        self.begin_array(key, ValueKind::I32, values.len());
+        self.bytes.extend(values.iter().flat_map(|value| value.to_le_bytes()));
+        self
+    }
+
+    /// An array of 32-bit floats.
+    pub fn f32_array(&mut self, key: &str, values: &[f32]) -> &mut Self {
+        self.begin_array(key, ValueKind::F32, values.len());
+        self.bytes.extend(values.iter().flat_map(|value| value.to_le_bytes()));
+        self
+    }
+
+    /// An array of booleans.
+    pub fn bool_array(&mut self, key: &str, values: &[bool]) -> &mut Self {
+        self.begin_array(key, ValueKind::Bool, values.len());
+        self.bytes.extend(values.iter().map(|&value| u8::from(value)));
         self
     }
 
@@ -133,6 +161,13 @@ impl Pairs {
         self
     }
 
+    /// A value whose bytes, as they follow its type, are there already.
+    pub(crate) fn encoded(&mut self, key: &str, kind: ValueKind, bytes: &[u8]) -> &mut Self {
+        self.begin(key, kind);
+        self.bytes.extend_from_slice(bytes);
+        self
+    }
+
     /// Number of pairs.
     #[must_use]
     pub const fn len(&self) -> u64 {
@@ -158,6 +193,13 @@ impl Pairs {
     }
 }
 
+impl From<&Metadata<'_>> for Pairs {
+    /// The same pairs, byte for byte.
+    fn from(metadata: &Metadata<'_>) -> Self {
+        Self { count: u64::from(metadata.len()), bytes: metadata.pair_bytes().to_vec() }
+    }
+}
+
 /// A whole area of pairs that are in bytes already.
 #[must_use]
 pub fn area(count: u64, pairs: &[u8]) -> Vec<u8> {
@@ -169,7 +211,6 @@ pub fn area(count: u64, pairs: &[u8]) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use p64_core::metadata::Metadata;
 
     /// Spec §17.1, worked example.
     #[test]

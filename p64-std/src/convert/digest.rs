@@ -1,0 +1,105 @@
+//! The files of a source: their SHA-256, and whether they stayed as they were.
+
+use super::source::hex;
+use crate::error::{Error, Result};
+use crate::files;
+use crate::gguf::GgufFile;
+use crate::write::CHUNK;
+use sha2::{Digest, Sha256};
+use std::fs::File;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::SystemTime;
+
+/// A file of a source, open.
+pub(super) struct Input<'s> {
+    path: &'s Path,
+    len: u64,
+    changed: Option<SystemTime>,
+    bytes: Bytes<'s>,
+}
+
+enum Bytes<'s> {
+    File(File),
+    Gguf(&'s GgufFile),
+}
+
+impl<'s> Input<'s> {
+    pub fn open(path: &'s Path) -> Result<Self> {
+        let (file, len) = files::open(path)?;
+        let changed = files::metadata(&file, path)?.modified().ok();
+        Ok(Self { path, len, changed, bytes: Bytes::File(file) })
+    }
+
+    pub fn of_gguf(part: &'s GgufFile) -> Result<Self> {
+        let changed = match part.file() {
+            Some(file) => files::metadata(file, part.path())?.modified().ok(),
+            None => None,
+        };
+        Ok(Self { path: part.path(), len: part.gguf().file_len(), changed, bytes: Bytes::Gguf(part) })
+    }
+
+    pub const fn path(&self) -> &'s Path {
+        self.path
+    }
+
+    pub const fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// # Errors
+    /// [`Error::SourceChanged`] when length or time of the last change are not what they were at the beginning.
+    pub fn check_unchanged(&self) -> Result<()> {
+        let file = match &self.bytes {
+            Bytes::File(file) => file,
+            Bytes::Gguf(part) => match part.file() {
+                Some(file) => file,
+                None => return Ok(()),
+            },
+        };
+        let about = files::metadata(file, self.path)?;
+        if (about.len(), about.modified().ok()) == (self.len, self.changed) {
+            return Ok(());
+        }
+        Err(Error::SourceChanged { path: self.path.to_owned() })
+    }
+
+    fn read_at(&self, offset: u64, out: &mut [u8]) -> Result<()> {
+        match &self.bytes {
+            Bytes::File(file) => files::read_at(file, self.path, offset, out),
+            Bytes::Gguf(part) => part.read_at(offset, out),
+        }
+    }
+}
+
+/// What a digest that runs beside other work shares with it.
+#[derive(Default)]
+pub(super) struct Shared {
+    /// Bytes read so far.
+    pub done: AtomicU64,
+    /// Nobody needs the digest any more.
+    pub stop: AtomicBool,
+}
+
+/// SHA-256 of each file, in lower-case hexadecimal digits; fewer than there are files when told to stop.
+pub(super) fn digests(inputs: &[Input<'_>], shared: &Shared) -> Result<Vec<String>> {
+    let mut buffer = Vec::new();
+    let mut digests = Vec::new();
+    for input in inputs {
+        let mut sha = Sha256::new();
+        let mut at = 0u64;
+        while at < input.len {
+            if shared.stop.load(Ordering::Relaxed) {
+                return Ok(digests);
+            }
+            let left = usize::try_from(input.len.saturating_sub(at)).unwrap_or(CHUNK);
+            buffer.resize(left.min(CHUNK), 0);
+            input.read_at(at, &mut buffer)?;
+            sha.update(&buffer);
+            at = at.saturating_add(buffer.len() as u64);
+            shared.done.fetch_add(buffer.len() as u64, Ordering::Relaxed);
+        }
+        digests.push(hex(&sha.finalize()));
+    }
+    Ok(digests)
+}

@@ -1,0 +1,35 @@
+//! How a container is to be made.
+
+use crate::write::LayoutOptions;
+
+/// What becomes of the payloads where no rule says otherwise.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Layout {
+    /// Every payload as it is.
+    #[default]
+    Verbatim,
+    /// Q4_K becomes Q4_K_SOA (spec §7.2.1).
+    Soa,
+    /// Every matrix that is not F16 becomes F16.
+    F16,
+}
+
+/// Options of [`convert`](super::convert()).
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct ProduceOptions {
+    /// How the blobs are laid out.
+    pub layout: LayoutOptions,
+    /// What becomes of the payloads.
+    pub weights: Layout,
+    /// Threads that compute payloads; 0 for one per core.
+    pub threads: usize,
+}
+
+impl ProduceOptions {
+    /// Every payload as it is, laid out so.
+    #[must_use]
+    pub fn preserving(layout: LayoutOptions) -> Self {
+        Self { layout, ..Self::default() }
+    }
+}
