@@ -1,7 +1,7 @@
 //! The grammar of the command line. The arguments of a command stand in its own file.
 
 use crate::command::{
-    bench, completions, convert, demo, diff, export, inspect, perplexity, run, stats, tokenize, verify,
+    bench, completions, convert, demo, diff, edit, export, inspect, perplexity, run, stats, tokenize, verify,
 };
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand};
@@ -52,6 +52,7 @@ pub enum Command {
     Export(export::Args),
     Diff(diff::Args),
     Stats(stats::Args),
+    Edit(edit::Args),
     Tokenize(tokenize::Args),
     Run(run::Args),
     Bench(bench::Args),

@@ -5,6 +5,7 @@ pub mod completions;
 pub mod convert;
 pub mod demo;
 pub mod diff;
+pub mod edit;
 pub mod export;
 pub mod inspect;
 pub mod perplexity;
@@ -28,6 +29,7 @@ pub fn run(command: Command, ui: &Ui) -> Result<u8> {
         Command::Export(args) => export::run(&args, ui),
         Command::Diff(args) => diff::run(&args, ui),
         Command::Stats(args) => stats::run(&args, ui),
+        Command::Edit(args) => edit::run(&args, ui),
         Command::Tokenize(args) => tokenize::run(&args, ui),
         Command::Run(args) => run::run(&args, ui),
         Command::Bench(args) => bench::run(&args, ui),

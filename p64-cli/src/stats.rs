@@ -146,7 +146,11 @@ fn format_of(source: &OpenSource) -> String {
             let version = set.parts().first().map_or(0, |part| part.gguf().version());
             format!("GGUF version {version}")
         }
-        OpenSource::P64(mapped) => format!("P64 version {}", mapped.container().header().version.get()),
+        OpenSource::P64(set) => match set.parts().first() {
+            Some(part) => format!("P64 version {}", part.container().header().version.get()),
+            None => "P64".to_owned(),
+        },
+        OpenSource::Safetensors(_) => "safetensors".to_owned(),
     }
 }
 

@@ -13,14 +13,14 @@
 
 mod digest;
 mod draft;
-mod hparams;
+pub(crate) mod hparams;
 mod job;
 mod options;
 mod parity;
 pub(crate) mod provenance;
 mod report;
 pub(crate) mod source;
-mod tokenizer;
+pub(crate) mod tokenizer;
 
 pub use crate::write::LayoutOptions as ConvertOptions;
 pub use options::{Layout, ProduceOptions};
@@ -32,6 +32,7 @@ use crate::error::{Error, Result};
 use crate::files;
 use crate::gguf::GgufSet;
 use crate::source::SourceModel;
+use crate::write::Holes;
 use digest::Input;
 use job::Job;
 use std::io::Cursor;
@@ -117,7 +118,9 @@ fn to_file(
     }
     let job = Job::new(source, inputs, options, output)?;
     let mut out = AtomicFile::create(output)?;
-    let mut report = job.run(out.file(), progress)?;
+    let mut file = Holes::new(out.file());
+    let mut report = job.run(&mut file, progress)?;
+    file.finish().map_err(|error| Error::io(output, "write it", error))?;
     for input in inputs {
         input.check_unchanged()?;
     }

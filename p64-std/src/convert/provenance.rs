@@ -1,7 +1,7 @@
 //! `p64.provenance`: what export needs beside the source's keys (spec §17.2).
 
 use crate::write::Pairs;
-use p64_core::container::{Container, METADATA_NAME, PROVENANCE_NAME};
+use p64_core::container::{METADATA_NAME, PROVENANCE_NAME, TensorInfo};
 use p64_core::metadata::{Metadata, Value};
 
 /// Profile of a conversion that keeps every byte.
@@ -198,12 +198,11 @@ fn narrow(value: Value<'_>) -> Option<u32> {
     value.as_u64().and_then(|value| u32::try_from(value).ok())
 }
 
-/// The container's tensors that come from the source, in the default order (spec §17.2).
-pub(crate) fn default_order(container: &Container<'_>) -> Vec<u32> {
-    let own = container.tensors().filter(|info| !is_added(info.name()));
-    let mut keys: Vec<_> = own.map(|info| (info.source_offset(), !info.extent().is_empty(), info.index())).collect();
+/// The places of the tensors that come from the source, in the default order (spec §17.2).
+pub(crate) fn default_order<'a>(own: impl Iterator<Item = (u32, TensorInfo<'a>)>) -> Vec<u32> {
+    let mut keys: Vec<_> = own.map(|(place, info)| (info.source_offset(), !info.extent().is_empty(), place)).collect();
     keys.sort_unstable();
-    keys.into_iter().map(|(_, _, index)| index).collect()
+    keys.into_iter().map(|(_, _, place)| place).collect()
 }
 
 /// Whether a tensor was added by the converter.

@@ -1,6 +1,6 @@
 //! What a file says of itself beside tensors and keys.
 
-use crate::convert::provenance::is_added;
+use crate::map::MappedSet;
 use crate::source::OpenSource;
 use p64_core::{Container, Role};
 
@@ -44,30 +44,37 @@ fn of(source: &OpenSource) -> Facts {
                 ("alignment", alignment.to_string()),
             ]
         }
-        OpenSource::P64(mapped) => of_container(mapped.container()),
+        OpenSource::P64(set) => set.parts().first().map_or_else(Vec::new, |part| of_container(set, part.container())),
+        OpenSource::Safetensors(set) => vec![
+            ("format", "safetensors".to_owned()),
+            ("files", set.files().len().to_string()),
+            ("bytes", set.file_len().to_string()),
+            ("tensors", set.tensors().count().to_string()),
+        ],
     }
 }
 
-fn of_container(container: &Container<'_>) -> Facts {
-    let (header, hparams) = (container.header(), container.hparams());
-    let own = container.tensors().filter(|info| !is_added(info.name())).count();
+/// `first` is the file that stands for what all files of the set have in common.
+fn of_container(set: &MappedSet, first: &Container<'_>) -> Facts {
+    let (header, hparams) = (first.header(), first.hparams());
+    let own = set.tensors().count();
     let yes_no = |is: bool| if is { "yes" } else { "no" }.to_owned();
     let mut facts = vec![
         ("format", "P64".to_owned()),
         ("version", header.version.get().to_string()),
-        ("files", "1".to_owned()),
-        ("bytes", container.file_len().to_string()),
+        ("files", set.parts().len().to_string()),
+        ("bytes", set.file_len().to_string()),
         ("tensors", own.to_string()),
         ("page size", header.page_size.get().to_string()),
-        ("flags", container.flags().names().collect::<Vec<_>>().join(" ")),
-        ("layer schedule", yes_no(container.has_schedule())),
+        ("flags", first.flags().names().collect::<Vec<_>>().join(" ")),
+        ("layer schedule", yes_no(first.has_schedule())),
         ("layers", hparams.n_layer.get().to_string()),
         ("width", hparams.n_embd.get().to_string()),
         ("heads", hparams.n_head.get().to_string()),
         ("key/value heads", hparams.n_kv_head.get().to_string()),
         ("vocabulary", hparams.vocab_size.get().to_string()),
     ];
-    if let Some(tokenizer) = container.tokenizer() {
+    if let Some(tokenizer) = set.tokenizer() {
         let mut digest = crc_fast::Digest::new(crc_fast::CrcAlgorithm::Crc32Iscsi);
         let mut add = |text: &str| {
             digest.update(text.as_bytes());
@@ -88,9 +95,8 @@ fn of_container(container: &Container<'_>) -> Facts {
 pub(super) fn placements(source: &OpenSource) -> Vec<(u32, Role)> {
     match source {
         OpenSource::P64(mapped) => {
-            let own = mapped.container().tensors().filter(|info| !is_added(info.name()));
-            own.map(|info| (info.manifold_idx(), info.role())).collect()
+            mapped.tensors().map(|found| (found.info.manifold_idx(), found.info.role())).collect()
         }
-        OpenSource::Gguf(_) => Vec::new(),
+        OpenSource::Gguf(_) | OpenSource::Safetensors(_) => Vec::new(),
     }
 }

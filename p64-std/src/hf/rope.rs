@@ -30,10 +30,27 @@ pub(super) struct Scaling {
 #[derive(Clone, PartialEq, Debug)]
 pub(super) enum Kind {
     Default,
-    Linear { factor: f32 },
-    Yarn { factor: f32, original_context: u32, extrapolation: Option<f32>, attention: Option<f32>, fast: Option<f32>, slow: Option<f32> },
-    Llama3 { factor: f64, low: f64, high: f64, original_context: f64 },
-    Long { short: Vec<f32>, long: Vec<f32> },
+    Linear {
+        factor: f32,
+    },
+    Yarn {
+        factor: f32,
+        original_context: u32,
+        extrapolation: Option<f32>,
+        attention: Option<f32>,
+        fast: Option<f32>,
+        slow: Option<f32>,
+    },
+    Llama3 {
+        factor: f64,
+        low: f64,
+        high: f64,
+        original_context: f64,
+    },
+    Long {
+        short: Vec<f32>,
+        long: Vec<f32>,
+    },
 }
 
 impl Rope {
@@ -148,7 +165,8 @@ struct Section<'c> {
 impl Section<'_> {
     fn number(&self, key: &str) -> Result<Option<f64>> {
         let Some(value) = self.values.get(key).filter(|value| !value.is_null()) else { return Ok(None) };
-        let wrong = || self.config.refused(format!("rope_parameters.{key} is {}, expected a number", json::shown(value)));
+        let wrong =
+            || self.config.refused(format!("rope_parameters.{key} is {}, expected a number", json::shown(value)));
         value.as_f64().map(Some).ok_or_else(wrong)
     }
 
@@ -217,7 +235,11 @@ impl Section<'_> {
 }
 
 fn whole(config: &Config, number: f64) -> Result<u32> {
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked to be a whole number of 32 bits")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "checked to be a whole number of 32 bits"
+    )]
     let whole = number as u32;
     if f64::from(whole) == number {
         Ok(whole)

@@ -61,7 +61,9 @@ pub(super) fn assemble<'s>(set: &'s SafetensorsSet, model: &Model<'_>, tied: boo
     if !work.unused.is_empty() {
         let count = work.unused.len();
         let first = work.unused.first().map(|name| json::quoted(name)).unwrap_or_default();
-        work.out.notes.push(format!("{count} tensors that the model does not compute with were left out, first {first}"));
+        work.out
+            .notes
+            .push(format!("{count} tensors that the model does not compute with were left out, first {first}"));
     }
     Ok(work.out)
 }
@@ -147,7 +149,9 @@ impl<'s> Work<'s, '_> {
             Step::Zero => {
                 if !is_zero(&*payload)? {
                     let name = json::quoted(stored.name());
-                    return Err(self.refused(stored, format!("{name}: it is not all zero, and the family has no use for it")));
+                    return Err(
+                        self.refused(stored, format!("{name}: it is not all zero, and the family has no use for it"))
+                    );
                 }
                 self.unused.push(stored.name().to_owned());
                 return Ok(());
@@ -235,7 +239,9 @@ impl<'s> Work<'s, '_> {
         };
         if tied && !equal {
             // transformers ties them whatever the file holds.
-            self.out.notes.push("lm_head.weight was left out: tie_word_embeddings puts the embedding in its place".to_owned());
+            self.out
+                .notes
+                .push("lm_head.weight was left out: tie_word_embeddings puts the embedding in its place".to_owned());
         }
         if tied || equal {
             self.out.tensors.remove(output);
@@ -247,9 +253,14 @@ impl<'s> Work<'s, '_> {
     fn check_names(&self) -> Result<()> {
         let mut names: Vec<&str> = self.out.tensors.iter().map(|tensor| tensor.name.as_str()).collect();
         names.sort_unstable();
-        if let Some(name) = names.windows(2).find_map(|pair| (pair.first() == pair.last()).then(|| pair.first())).flatten() {
+        if let Some(name) =
+            names.windows(2).find_map(|pair| (pair.first() == pair.last()).then(|| pair.first())).flatten()
+        {
             let reason = format!("two tensors become {}", json::quoted(name));
-            return Err(Error::refused(self.set.files().first().map_or_else(|| std::path::Path::new(""), |f| f.path()), reason));
+            return Err(Error::refused(
+                self.set.files().first().map_or_else(|| std::path::Path::new(""), |f| f.path()),
+                reason,
+            ));
         }
         Ok(())
     }
@@ -257,7 +268,12 @@ impl<'s> Work<'s, '_> {
 
 fn misshaped(stored: &StoredTensor<'_>) -> String {
     let info = stored.info();
-    format!("{}: its shape {:?} or its type {} does not fit config.json", json::quoted(stored.name()), info.shape, info.dtype)
+    format!(
+        "{}: its shape {:?} or its type {} does not fit config.json",
+        json::quoted(stored.name()),
+        info.shape,
+        info.dtype
+    )
 }
 
 /// Whether llama.cpp keeps a tensor in f32 whatever the others are.

@@ -70,7 +70,7 @@ impl Imatrix {
         if kind != "imatrix" {
             return Err(refuse(format!("`general.type` is `{kind}`, an importance matrix has `imatrix`")));
         }
-        let by_name: HashMap<_, _> = gguf.tensors().iter().map(|tensor| (tensor.name, tensor)).collect();
+        let _by_name: HashMap<_, _> = gguf.tensors().iter().map(|tensor| (tensor.name, tensor)).collect();
         let mut entries = HashMap::new();
         for tensor in gguf.tensors() {
             let Some(name) = tensor.name.strip_suffix(".in_sum2") else { continue };

@@ -1,8 +1,10 @@
 //! What lies where in the files of a model, byte for byte.
 
-use crate::convert::provenance::is_added;
+use crate::map::MappedContainer;
+use crate::safetensors::SafetensorsFile;
 use crate::source::OpenSource;
 use p64_core::extent::Extent;
+use std::collections::HashMap;
 use std::path::PathBuf;
 
 /// One file of a model, cut into regions that follow on each other from its first byte to its last.
@@ -66,21 +68,34 @@ pub fn file_layouts(source: &OpenSource) -> Vec<FileLayout> {
             };
             set.parts().iter().map(layout).collect()
         }
-        OpenSource::P64(mapped) => {
-            let container = mapped.container();
-            let mut pieces = sections_of(container);
-            let mut index = 0usize;
-            for info in container.tensors() {
-                let what = if is_added(info.name()) {
-                    What::Added(info.name().to_owned())
-                } else {
-                    index = index.saturating_add(1);
-                    What::Tensor(index.saturating_sub(1))
-                };
-                pieces.push((Some(info.extent()), what));
-            }
-            let bytes = container.file_len();
-            vec![FileLayout { path: mapped.path().to_owned(), bytes, regions: regions(pieces, bytes) }]
+        OpenSource::P64(set) => {
+            let places: HashMap<(usize, u32), usize> =
+                set.tensors().enumerate().map(|(place, found)| ((found.file, found.info.index()), place)).collect();
+            let layout = |(file, part): (usize, &MappedContainer)| {
+                let container = part.container();
+                let mut pieces = sections_of(container);
+                for info in container.tensors() {
+                    let place = places.get(&(file, info.index()));
+                    let what = place.map_or_else(|| What::Added(info.name().to_owned()), |&place| What::Tensor(place));
+                    pieces.push((Some(info.extent()), what));
+                }
+                let bytes = container.file_len();
+                FileLayout { path: part.path().to_owned(), bytes, regions: regions(pieces, bytes) }
+            };
+            set.parts().iter().enumerate().map(layout).collect()
+        }
+        OpenSource::Safetensors(set) => {
+            let mut place = 0usize;
+            let layout = |file: &SafetensorsFile| {
+                let bytes = file.file_len();
+                let mut pieces = vec![(Extent::between(0, file.data_offset()), What::Section("header"))];
+                for tensor in &file.header().tensors {
+                    pieces.push((Some(file.extent(tensor)), What::Tensor(place)));
+                    place = place.saturating_add(1);
+                }
+                FileLayout { path: file.path().to_owned(), bytes, regions: regions(pieces, bytes) }
+            };
+            set.files().iter().map(layout).collect()
         }
     }
 }

@@ -163,7 +163,8 @@ fn read_template<'f>(processor: &'f Value, found: &mut Found<'f>, roles: &mut Ve
     let stop = usize::from(last.is_some() && token(pair.last()) == last);
     let inner = pair.get(start..pair.len().saturating_sub(stop)).unwrap_or_default();
     let [a, between @ .., b] = inner else { return };
-    let sequence = |item: &Value| item.get("Sequence").and_then(|s| s.get("id")).and_then(Value::as_str).map(str::to_owned);
+    let sequence =
+        |item: &Value| item.get("Sequence").and_then(|s| s.get("id")).and_then(Value::as_str).map(str::to_owned);
     if sequence(a).as_deref() != Some("A") || sequence(b).as_deref() != Some("B") || between.is_empty() {
         return;
     }
