@@ -37,7 +37,8 @@ pub fn page(report: &Report) -> String {
     section(&mut body, "tensors", "Every tensor", &table::intro(report), &table::draw(report));
     let title = escape(&title(report));
     let (style, script) = (digest(STYLE), digest(SCRIPT));
-    let policy = format!("default-src 'none'; style-src '{style}'; script-src '{script}'; base-uri 'none'; form-action 'none'");
+    let policy =
+        format!("default-src 'none'; style-src '{style}'; script-src '{script}'; base-uri 'none'; form-action 'none'");
     format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"{policy}\">\n\
@@ -59,7 +60,8 @@ fn section(out: &mut String, id: &str, title: &str, intro: &str, body: &str) {
         return;
     }
     // Writing to a string cannot fail.
-    let _ = write!(out, "<section id=\"{id}\">\n<h2>{title}</h2>\n<p class=\"intro\">{intro}</p>\n{body}\n</section>\n");
+    let _ =
+        write!(out, "<section id=\"{id}\">\n<h2>{title}</h2>\n<p class=\"intro\">{intro}</p>\n{body}\n</section>\n");
 }
 
 fn header(out: &mut String, report: &Report) {
@@ -67,7 +69,8 @@ fn header(out: &mut String, report: &Report) {
     let (elements, payload) = (report.elements(), report.bytes());
     let bits = number::ratio(payload, elements) * 8.0;
     let padding = report.padding();
-    let layers = report.outlines.iter().filter_map(|outline| outline.place.layer).collect::<std::collections::BTreeSet<_>>();
+    let layers =
+        report.outlines.iter().filter_map(|outline| outline.place.layer).collect::<std::collections::BTreeSet<_>>();
     let architecture = report.architecture.as_ref().map(|name| format!("{} · ", escape(&short_name(name))));
     let figures = [
         ("file", number::bytes(bytes), report.format.clone()),
@@ -86,7 +89,12 @@ fn header(out: &mut String, report: &Report) {
         escape(&report.path),
     );
     for (name, value, note) in figures {
-        let _ = writeln!(out, "<div><dt>{name}</dt><dd>{}</dd><dd class=\"note\">{}</dd></div>", escape(&value), escape(&note));
+        let _ = writeln!(
+            out,
+            "<div><dt>{name}</dt><dd>{}</dd><dd class=\"note\">{}</dd></div>",
+            escape(&value),
+            escape(&note)
+        );
     }
     out.push_str("</dl>\n");
 }

@@ -79,7 +79,13 @@ fn add(cell: &mut Cell, tensor: &Tensor) {
 /// What a cell looks like: class, text under the pointer, text in it where there is room.
 type Look = (String, String, String);
 
-fn draw(grid: &Grid, class: &str, label: &str, note: &dyn Fn(usize) -> String, look: &dyn Fn(usize, &Cell) -> Look) -> String {
+fn draw(
+    grid: &Grid,
+    class: &str,
+    label: &str,
+    note: &dyn Fn(usize) -> String,
+    look: &dyn Fn(usize, &Cell) -> Look,
+) -> String {
     let step = ((WIDTH - LEFT - RIGHT) / grid.layers.len().max(1) as f64).min(60.0);
     let height = ROW * grid.rows.len() as f64;
     let mut svg = Svg::new(class, WIDTH, height + 20.0, label);
@@ -138,7 +144,13 @@ pub fn types(report: &Report) -> String {
         (format!("t{step}"), names.join(", "), String::new())
     };
     let note = |row: usize| {
-        let kinds: BTreeSet<u16> = grid.rows.get(row).into_iter().flat_map(|(_, row)| row.values()).flat_map(|cell| cell.dtypes.iter().copied()).collect();
+        let kinds: BTreeSet<u16> = grid
+            .rows
+            .get(row)
+            .into_iter()
+            .flat_map(|(_, row)| row.values())
+            .flat_map(|cell| cell.dtypes.iter().copied())
+            .collect();
         match kinds.len() {
             1 => kinds.first().map(|id| name(*id)).unwrap_or_default(),
             _ => "mixed".to_owned(),
@@ -154,7 +166,8 @@ pub fn std(report: &Report) -> String {
     if grid.rows.is_empty() {
         return String::new();
     }
-    let medians: Vec<f64> = grid.rows.iter().map(|(_, row)| median(row.values().map(|cell| cell.std).collect())).collect();
+    let medians: Vec<f64> =
+        grid.rows.iter().map(|(_, row)| median(row.values().map(|cell| cell.std).collect())).collect();
     let ratio = |row: usize, cell: &Cell| {
         let median = medians.get(row).copied().unwrap_or(0.0);
         if median > 0.0 && cell.std > 0.0 { (cell.std / median).log2() } else { 0.0 }
@@ -171,7 +184,8 @@ pub fn std(report: &Report) -> String {
     };
     let note = |row: usize| medians.get(row).map(|median| number::short(*median)).unwrap_or_default();
     let (low, high) = (format!("{:.2} of the median", (-reach).exp2()), format!("{:.2}", reach.exp2()));
-    palette::scale("d", &low, &high) + &draw(&grid, "grid-std", "standard deviation of each kind in each layer", &note, &look)
+    palette::scale("d", &low, &high)
+        + &draw(&grid, "grid-std", "standard deviation of each kind in each layer", &note, &look)
 }
 
 /// The farthest value of each tensor in standard deviations.

@@ -132,7 +132,13 @@ fn strip(report: &Report, file: &FileLayout, longest: u64) -> String {
         let x = tick * WIDTH / float(longest.max(1));
         // A tick is a round number of bytes, far below 2^63.
         let bytes = number::bytes(tick as u64);
-        let anchor = if x < 20.0 { Anchor::Start } else if x > WIDTH - 20.0 { Anchor::End } else { Anchor::Middle };
+        let anchor = if x < 20.0 {
+            Anchor::Start
+        } else if x > WIDTH - 20.0 {
+            Anchor::End
+        } else {
+            Anchor::Middle
+        };
         axis.line((x, 0.0), (x, 4.0), "rule").text(x, 14.0, anchor, "small", &bytes);
     }
     let (bars_only, axis) = (bars_only.finish(), axis.finish());

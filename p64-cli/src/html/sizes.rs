@@ -72,7 +72,13 @@ fn columns(layers: &BTreeMap<u32, BTreeMap<Part, u64>>) -> String {
             svg.rect(x + step * 0.08, y, (step * 0.84).min(48.0), height, &palette::of_part(*part), &tip);
         }
         if at % every == 0 {
-            svg.text(x + (step * 0.5).min(24.0 + step * 0.08), HEIGHT + 16.0, Anchor::Middle, "small", &layer.to_string());
+            svg.text(
+                x + (step * 0.5).min(24.0 + step * 0.08),
+                HEIGHT + 16.0,
+                Anchor::Middle,
+                "small",
+                &layer.to_string(),
+            );
         }
     }
     palette::legend(&parts, &[]) + &svg.framed()
@@ -122,7 +128,8 @@ pub fn ranked(report: &Report) -> Vec<(DType, usize)> {
     types.sort_by(|a, b| bits(*b).total_cmp(&bits(*a)).then(a.id().cmp(&b.id())));
     types.dedup();
     let last = types.len().saturating_sub(1).max(1);
-    let steps = (0..).map(|place: usize| palette::STEPS - 1 - (place * (palette::STEPS - 1) / last).min(palette::STEPS - 1));
+    let steps =
+        (0..).map(|place: usize| palette::STEPS - 1 - (place * (palette::STEPS - 1) / last).min(palette::STEPS - 1));
     types.into_iter().zip(steps).collect()
 }
 

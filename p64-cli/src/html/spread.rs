@@ -47,7 +47,12 @@ pub fn draw(report: &Report) -> String {
     let mut out = palette::scale("l", "first layer", "last layer");
     out.push_str("<div class=\"panels\">\n");
     for ((_, kind), tensors) in kinds {
-        let _ = write!(out, "<figure><figcaption>{}</figcaption>{}</figure>\n", escape(&short_name(kind)), panel(kind, &tensors, last));
+        let _ = write!(
+            out,
+            "<figure><figcaption>{}</figcaption>{}</figure>\n",
+            escape(&short_name(kind)),
+            panel(kind, &tensors, last)
+        );
     }
     out + "</div>\n"
 }

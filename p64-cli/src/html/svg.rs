@@ -77,13 +77,8 @@ impl Svg {
             Anchor::Middle => " text-anchor=\"middle\"",
             Anchor::End => " text-anchor=\"end\"",
         };
-        let _ = writeln!(
-            self.out,
-            "<text x=\"{}\" y=\"{}\"{anchor} class=\"{class}\">{}</text>",
-            n(x),
-            n(y),
-            escape(text)
-        );
+        let _ =
+            writeln!(self.out, "<text x=\"{}\" y=\"{}\"{anchor} class=\"{class}\">{}</text>", n(x), n(y), escape(text));
         self
     }
 
