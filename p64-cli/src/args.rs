@@ -1,6 +1,8 @@
 //! The grammar of the command line. The arguments of a command stand in its own file.
 
-use crate::command::{bench, completions, convert, demo, export, inspect, perplexity, run, tokenize, verify};
+use crate::command::{
+    bench, completions, convert, demo, export, inspect, merge, perplexity, run, split, tokenize, verify,
+};
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand};
 
@@ -48,6 +50,8 @@ pub enum Command {
     Verify(verify::Args),
     Inspect(inspect::Args),
     Export(export::Args),
+    Split(split::Args),
+    Merge(merge::Args),
     Tokenize(tokenize::Args),
     Run(run::Args),
     Bench(bench::Args),

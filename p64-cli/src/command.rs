@@ -6,9 +6,11 @@ pub mod convert;
 pub mod demo;
 pub mod export;
 pub mod inspect;
+pub mod merge;
 pub mod perplexity;
 pub mod run;
 mod session;
+pub mod split;
 mod text;
 pub mod tokenize;
 pub mod verify;
@@ -24,6 +26,8 @@ pub fn run(command: Command, ui: &Ui) -> Result<u8> {
         Command::Verify(args) => verify::run(&args, ui),
         Command::Inspect(args) => inspect::run(&args, ui),
         Command::Export(args) => export::run(&args, ui),
+        Command::Split(args) => split::run(&args, ui),
+        Command::Merge(args) => merge::run(&args, ui),
         Command::Tokenize(args) => tokenize::run(&args, ui),
         Command::Run(args) => run::run(&args, ui),
         Command::Bench(args) => bench::run(&args, ui),
