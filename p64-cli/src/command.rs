@@ -4,6 +4,8 @@ pub mod bench;
 pub mod completions;
 pub mod convert;
 pub mod demo;
+pub mod diff;
+pub mod edit;
 pub mod export;
 pub mod inspect;
 pub mod merge;
@@ -11,6 +13,7 @@ pub mod perplexity;
 pub mod run;
 mod session;
 pub mod split;
+pub mod stats;
 mod text;
 pub mod tokenize;
 pub mod verify;
@@ -28,6 +31,9 @@ pub fn run(command: Command, ui: &Ui) -> Result<u8> {
         Command::Export(args) => export::run(&args, ui),
         Command::Split(args) => split::run(&args, ui),
         Command::Merge(args) => merge::run(&args, ui),
+        Command::Diff(args) => diff::run(&args, ui),
+        Command::Stats(args) => stats::run(&args, ui),
+        Command::Edit(args) => edit::run(&args, ui),
         Command::Tokenize(args) => tokenize::run(&args, ui),
         Command::Run(args) => run::run(&args, ui),
         Command::Bench(args) => bench::run(&args, ui),

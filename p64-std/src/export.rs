@@ -1,7 +1,16 @@
 //! Export to GGUF: the source of a byte-preserving conversion, rebuilt and proven by its SHA-256 (spec §13.1).
 
+mod decoded;
+mod npz;
 mod part;
+mod safetensors;
 mod stored;
+mod stream;
+mod tensors;
+
+pub use npz::export_npz;
+pub use safetensors::export_safetensors;
+pub use tensors::{TensorExport, TensorFile, TensorOptions};
 
 use crate::atomic_file::AtomicFile;
 use crate::convert::provenance::{Provenance, default_order};
@@ -10,7 +19,7 @@ use crate::error::{Error, Result};
 use crate::files;
 use crate::map::{MapOptions, MappedSet};
 use crate::part_name::{self, PartName};
-use crate::write::Pairs;
+use crate::write::{Holes, Pairs};
 use p64_core::container::Container;
 use p64_core::metadata::Metadata;
 use p64_core::validate::Integrity;
@@ -32,6 +41,8 @@ pub struct ExportReport {
     /// Whether the files have the digests of the source; `None` when the container does not say what those were, or
     /// when a split source was exported as one file.
     pub identical: Option<bool>,
+    /// What was edited since the conversion (keys, and tensors as `OLD=NEW`): then the result is not the source.
+    pub edited: Vec<String>,
     /// Wall-clock time.
     pub duration: Duration,
 }
@@ -61,7 +72,8 @@ pub fn export_gguf(p64: &Path, output: &Path, progress: &mut dyn FnMut(Progress)
     // Lazy: every blob is verified when it is taken, right before it is written.
     let options = MapOptions { integrity: Integrity::Lazy, ..MapOptions::default() };
     let (set, _) = MappedSet::open(p64, &options)?;
-    let parts = plan(&Stored::of_set(&set)?, output)?;
+    let stored = Stored::of_set(&set)?;
+    let parts = plan(&stored, output)?;
     let is_input = |part: &&Part<'_>| set.parts().iter().any(|input| files::is_same_file(input.path(), &part.path));
     if let Some(part) = parts.iter().find(is_input) {
         return Err(Error::SameFile { path: part.path.clone() });
@@ -71,10 +83,12 @@ pub fn export_gguf(p64: &Path, output: &Path, progress: &mut dyn FnMut(Progress)
     let mut finished = Vec::new();
     for part in &parts {
         let mut file = AtomicFile::create(&part.path)?;
-        let written = part.write(file.file(), &mut |bytes| {
+        let mut out = Holes::new(file.file());
+        let written = part.write(&mut out, &mut |bytes| {
             done = done.saturating_add(bytes);
             progress(Progress { phase: Phase::Write, done, total });
         })?;
+        out.finish().map_err(|error| Error::io(&part.path, "write it", error))?;
         finished.push((file, written));
     }
     // No file of a set appears before all are complete.
@@ -89,6 +103,7 @@ pub fn export_gguf(p64: &Path, output: &Path, progress: &mut dyn FnMut(Progress)
         files,
         tensors: parts.iter().map(Part::tensor_count).sum(),
         identical: known.then_some(equal),
+        edited: edits(&stored),
         duration: start.elapsed(),
     })
 }
@@ -109,6 +124,12 @@ pub fn export_bytes(label: &Path, container: &Container<'_>) -> Result<(Vec<u8>,
     Ok((out.into_inner(), identical))
 }
 
+/// What was edited since the conversion.
+fn edits(stored: &Stored<'_>) -> Vec<String> {
+    let edited = stored.provenance.as_ref().map(crate::edit::edited).unwrap_or_default();
+    edited.into_iter().map(str::to_owned).collect()
+}
+
 /// What the files of an export hold.
 fn plan<'a>(stored: &Stored<'a>, output: &Path) -> Result<Vec<Part<'a>>> {
     let refuse = |reason: String| Error::refused(stored.path, reason);
@@ -116,12 +137,16 @@ fn plan<'a>(stored: &Stored<'a>, output: &Path) -> Result<Vec<Part<'a>>> {
         let reason = "the container has no p64.metadata, the keys that a GGUF needs; convert it again from its source";
         return Err(refuse(reason.to_owned()));
     };
-    let provenance = match &stored.provenance {
+    let mut provenance = match &stored.provenance {
         Some(pairs) => {
             Provenance::read(pairs).map_err(|key| refuse(format!("p64.provenance: {key} makes no sense")))?
         }
         None => Provenance::default(),
     };
+    // Of a container whose keys were edited the source's lengths and digests say nothing.
+    if !edits(stored).is_empty() {
+        provenance.parts.clear();
+    }
     if let Some(found) = stored.tensors.iter().find(|tensor| !tensor.info.dtype().is_ggml()) {
         let (name, dtype) = (found.info.name(), found.info.dtype());
         return Err(refuse(format!("tensor {name:?} has type {dtype}, which GGUF does not have")));
@@ -170,6 +195,8 @@ fn parts<'a>(
         Part::new(output.to_owned(), version, count, &pairs, order, known).map(|part| vec![part])
     };
     match provenance.parts.as_slice() {
+        // Keys of a split source are not those of the file that holds all of it.
+        [] if metadata.iter().any(|(key, _)| key.starts_with("split.")) => single(without_split(metadata), None),
         [] => single(own_pairs, None),
         [only] => single(own_pairs, Some((only.size, only.digest))),
         several => {

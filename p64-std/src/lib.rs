@@ -5,10 +5,13 @@
 pub mod atomic_file;
 pub mod chat;
 pub mod convert;
+pub mod diff;
+pub mod edit;
 pub mod error;
 pub mod export;
 mod files;
 pub mod gguf;
+pub mod hf;
 pub mod map;
 pub mod model;
 mod part_name;
@@ -21,6 +24,7 @@ pub mod session;
 pub mod sniff;
 pub mod source;
 pub mod split;
+pub mod stats;
 pub mod tokenizer;
 pub mod write;
 

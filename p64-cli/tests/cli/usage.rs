@@ -3,13 +3,16 @@
 use crate::{Converted, p64, tiny};
 use std::process::{Command, Stdio};
 
-const COMMANDS: [&str; 12] = [
+const COMMANDS: [&str; 15] = [
     "convert",
     "verify",
     "inspect",
     "export",
     "split",
     "merge",
+    "diff",
+    "stats",
+    "edit",
     "tokenize",
     "run",
     "bench",

@@ -49,8 +49,7 @@ impl Pre {
     }
 
     /// One name of every row.
-    #[cfg(test)]
-    pub(super) fn first_names() -> impl Iterator<Item = &'static str> {
+    pub(crate) fn first_names() -> impl Iterator<Item = &'static str> {
         names::ROWS.iter().filter_map(|row| row.names.first().copied())
     }
 

@@ -75,6 +75,13 @@ impl Pairs {
         self
     }
 
+    /// A signed 32-bit number.
+    pub fn i32(&mut self, key: &str, value: i32) -> &mut Self {
+        self.begin(key, ValueKind::I32);
+        self.bytes.extend_from_slice(&value.to_le_bytes());
+        self
+    }
+
     /// An array of bytes.
     pub fn u8_array(&mut self, key: &str, values: &[u8]) -> &mut Self {
         self.begin_array(key, ValueKind::U8, values.len());
@@ -86,6 +93,27 @@ impl Pairs {
     pub fn u32_array(&mut self, key: &str, values: &[u32]) -> &mut Self {
         self.begin_array(key, ValueKind::U32, values.len());
         self.bytes.extend(values.iter().flat_map(|value| value.to_le_bytes()));
+        self
+    }
+
+    /// An array of signed 32-bit numbers.
+    pub fn i32_array(&mut self, key: &str, values: &[i32]) -> &mut Self {
+        self.begin_array(key, ValueKind::I32, values.len());
+        self.bytes.extend(values.iter().flat_map(|value| value.to_le_bytes()));
+        self
+    }
+
+    /// An array of 32-bit floats.
+    pub fn f32_array(&mut self, key: &str, values: &[f32]) -> &mut Self {
+        self.begin_array(key, ValueKind::F32, values.len());
+        self.bytes.extend(values.iter().flat_map(|value| value.to_le_bytes()));
+        self
+    }
+
+    /// An array of booleans.
+    pub fn bool_array(&mut self, key: &str, values: &[bool]) -> &mut Self {
+        self.begin_array(key, ValueKind::Bool, values.len());
+        self.bytes.extend(values.iter().map(|&value| u8::from(value)));
         self
     }
 
@@ -130,6 +158,13 @@ impl Pairs {
             Value::I64(v) => self.bytes.extend_from_slice(&v.to_le_bytes()),
             Value::F64(v) => self.bytes.extend_from_slice(&v.to_le_bytes()),
         }
+        self
+    }
+
+    /// A value whose bytes, as they follow its type, are there already.
+    pub(crate) fn encoded(&mut self, key: &str, kind: ValueKind, bytes: &[u8]) -> &mut Self {
+        self.begin(key, kind);
+        self.bytes.extend_from_slice(bytes);
         self
     }
 

@@ -1,0 +1,81 @@
+//! Another element type, and a number added to every element.
+
+use super::{PIECE, check};
+use crate::error::Result;
+use crate::source::Payload;
+use p64_core::quant::float::{from_bf16, from_f16, from_f32};
+use p64_core::{DType, Shape};
+
+/// f32 from f32, f16 or bf16; exact but for what is added, and that is rounded once.
+pub(crate) struct Cast<'s> {
+    inner: Box<dyn Payload + 's>,
+    add: f32,
+    /// Bytes of an element of the inner payload.
+    width: usize,
+}
+
+impl<'s> Cast<'s> {
+    /// `None` for other types than the three.
+    pub(crate) fn new(inner: Box<dyn Payload + 's>, add: f32) -> Option<Self> {
+        let width = match inner.dtype() {
+            DType::F32 => 4,
+            DType::F16 | DType::BF16 => 2,
+            _ => return None,
+        };
+        Some(Self { inner, add, width })
+    }
+
+    /// The payload in f32, where it is of another float type.
+    pub(crate) fn to_f32(inner: Box<dyn Payload + 's>) -> Box<dyn Payload + 's> {
+        match inner.dtype() {
+            DType::F16 | DType::BF16 => Box::new(Self { inner, add: 0.0, width: 2 }),
+            _ => inner,
+        }
+    }
+
+    fn convert(&self, bytes: &[u8], out: &mut Vec<u8>) {
+        let mut push = |value: f32| out.extend_from_slice(&(value + self.add).to_le_bytes());
+        match self.inner.dtype() {
+            DType::F32 => bytes.as_chunks().0.iter().for_each(|bytes| push(from_f32(bytes))),
+            DType::F16 => bytes.as_chunks().0.iter().for_each(|bytes| push(from_f16(bytes))),
+            _ => bytes.as_chunks().0.iter().for_each(|bytes| push(from_bf16(bytes))),
+        }
+    }
+}
+
+impl Payload for Cast<'_> {
+    fn dtype(&self) -> DType {
+        DType::F32
+    }
+
+    fn shape(&self) -> Shape {
+        self.inner.shape()
+    }
+
+    fn len(&self) -> u64 {
+        (self.inner.len() / self.width as u64).saturating_mul(4)
+    }
+
+    fn read_at(&self, offset: u64, out: &mut [u8]) -> Result<()> {
+        check(offset, out.len(), self.len())?;
+        let (mut raw, mut converted) = (Vec::new(), Vec::new());
+        let mut at = offset;
+        let mut rest = out;
+        while !rest.is_empty() {
+            // Whole elements around what is wanted.
+            let skip = usize::try_from(at % 4).unwrap_or(0);
+            let elements = skip.saturating_add(rest.len()).div_ceil(4).min(PIECE / 4);
+            raw.resize(elements.saturating_mul(self.width), 0);
+            self.inner.read_at((at / 4).saturating_mul(self.width as u64), &mut raw)?;
+            converted.clear();
+            self.convert(&raw, &mut converted);
+            let ready = converted.get(skip..).unwrap_or_default();
+            let len = ready.len().min(rest.len());
+            let (now, later) = rest.split_at_mut(len);
+            now.copy_from_slice(ready.get(..len).unwrap_or_default());
+            at = at.saturating_add(len as u64);
+            rest = later;
+        }
+        Ok(())
+    }
+}
