@@ -2,11 +2,15 @@
 
 use super::digest::{Input, Shared, digests};
 use super::draft::Draft;
-use super::{ConvertReport, Phase, ProduceOptions, Progress, Warning, provenance};
+use super::encode::{Encoding, Failure};
+use super::recipe::Recipe;
+use super::{ConvertReport, Phase, ProduceOptions, Progress, TensorChange, Warning, provenance};
 use crate::error::{Error, Result};
+use crate::pool::Pool;
+use crate::quantize::Imatrix;
 use crate::source::{Payload, SourceModel};
 use crate::write::{self, BlobSink, CHUNK, Plan};
-use std::io::{self, Seek, Write};
+use std::io::{Seek, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
@@ -22,6 +26,8 @@ pub(super) struct Job<'s> {
     inputs: &'s [Input<'s>],
     draft: Draft,
     plan: Plan,
+    imatrix: Option<&'s Imatrix>,
+    pool: Pool,
     output: PathBuf,
 }
 
@@ -30,7 +36,7 @@ impl<'s> Job<'s> {
     pub fn new(
         source: &'s SourceModel<'s>,
         inputs: &'s [Input<'s>],
-        options: &ProduceOptions,
+        options: &'s ProduceOptions,
         output: &Path,
     ) -> Result<Self> {
         let draft = Draft::new(source, inputs, options, inputs.first().map_or(output, Input::path))?;
@@ -38,14 +44,16 @@ impl<'s> Job<'s> {
         let placeholder = vec!["0".repeat(provenance::DIGEST_LEN); inputs.len()];
         let model = draft.model(inputs, &placeholder, output)?;
         let plan = Plan::new(&model, &options.layout).map_err(|error| error.about(output))?;
-        Ok(Self { source, inputs, draft, plan, output: output.to_owned() })
+        // A copy needs no help.
+        let pool = Pool::new(if draft.is_changed() { options.threads } else { 1 })?;
+        Ok(Self { source, inputs, draft, plan, imatrix: options.imatrix.as_ref(), pool, output: output.to_owned() })
     }
 
     /// Writes the container, while another thread reads the source for its digests. They stand in the last blob.
     pub fn run<W: Write + Seek>(&self, out: &mut W, progress: &mut dyn FnMut(Progress)) -> Result<ConvertReport> {
         let start = Instant::now();
         let shared = Shared::default();
-        let source_sha256 = thread::scope(|scope| {
+        let Written { source_sha256, changes } = thread::scope(|scope| {
             let (sender, receiver) = sync_channel(1);
             let (inputs, progressed) = (self.inputs, &shared);
             let digesting = thread::Builder::new().name("p64-sha256".to_owned()).spawn_scoped(scope, move || {
@@ -58,20 +66,25 @@ impl<'s> Job<'s> {
             shared.stop.store(true, Ordering::Relaxed);
             written
         })?;
-        let mut warnings: Vec<_> = self.source.notes.iter().cloned().map(Warning::Note).collect();
+        let notes = self.source.notes.iter().chain(&self.draft.notes);
+        let mut warnings: Vec<_> = notes.cloned().map(Warning::Note).collect();
         if self.draft.base.raw_transcode {
             warnings.push(Warning::RawTranscode);
         }
         Ok(ConvertReport {
             tensors: self.source.tensors.len() as u64,
             source_files: self.inputs.len(),
-            source_bytes: self.inputs.iter().map(Input::len).sum(),
+            source_bytes: match self.inputs {
+                [] => self.source.tensors.iter().map(|tensor| tensor.payload.len()).sum(),
+                inputs => inputs.iter().map(Input::len).sum(),
+            },
             source_sha256,
             source_format: provenance::format(&self.source.provenance),
             profile: self.draft.profile.clone(),
             bytes: self.plan.file_len(),
             padding_bytes: self.plan.padding_len(),
             raw_transcode: self.draft.base.raw_transcode,
+            changes,
             warnings,
             duration: start.elapsed(),
         })
@@ -83,33 +96,45 @@ impl<'s> Job<'s> {
         receiver: Option<&Receiver<Result<Vec<String>>>>,
         shared: &Shared,
         progress: &mut dyn FnMut(Progress),
-    ) -> Result<Vec<String>> {
-        let Self { source, inputs, draft, plan, output } = self;
+    ) -> Result<Written> {
+        let Self { source, inputs, draft, plan, imatrix, pool, output } = self;
+        let path = inputs.first().map_or(output.as_path(), Input::path);
         let mut buffer = Vec::new();
-        let mut source_sha256 = Vec::new();
+        let mut result = Written::default();
         let (mut done, total) = (0u64, plan.payload_len());
         let written = write::write(plan, out, |index, sink| -> std::result::Result<(), Failure> {
-            if let Some(tensor) = source.tensors.get(index) {
-                return copy(tensor.payload.as_ref(), &mut buffer, sink, &mut |piece| {
+            if let (Some(tensor), Some(&recipe)) = (source.tensors.get(index), draft.recipes.get(index)) {
+                let mut advance = |piece| {
                     done = done.saturating_add(piece);
                     progress(Progress { phase: Phase::Write, done, total });
-                });
+                };
+                let payload = tensor.payload.as_ref();
+                if recipe == Recipe::AsIs {
+                    return copy(payload, &mut buffer, sink, &mut advance);
+                }
+                // A contradiction was found when the recipes were made.
+                let importance = imatrix.and_then(|all| all.for_tensor(&tensor.name, &payload.shape()).ok().flatten());
+                let error = Encoding { tensor, recipe, importance, pool, path }.write(sink, &mut advance)?;
+                let name = tensor.name.clone();
+                let (from, to) = (payload.dtype(), recipe.dtype(payload.dtype()));
+                result.changes.push(TensorChange { name, from, to, error });
+                return Ok(());
             }
             let metadata = draft.metadata.as_deref().filter(|_| index == source.tensors.len());
             match metadata {
                 Some(area) => sink.write_all(area)?,
                 None => {
-                    source_sha256 = match receiver {
+                    result.source_sha256 = match receiver {
                         Some(receiver) => self.wait(receiver, shared, progress)?,
                         None => digests(inputs, shared)?,
                     };
-                    sink.write_all(&draft.provenance(inputs, &source_sha256))?;
+                    sink.write_all(&draft.provenance(inputs, &result.source_sha256))?;
                 }
             }
             Ok(())
         });
         match written {
-            Ok(()) => Ok(source_sha256),
+            Ok(()) => Ok(result),
             Err(Failure::Source(error)) => Err(error),
             Err(Failure::Output(error)) => Err(Error::io(output, "write it", error)),
         }
@@ -137,22 +162,11 @@ impl<'s> Job<'s> {
     }
 }
 
-/// Which side of a copy failed.
-enum Failure {
-    Source(Error),
-    Output(io::Error),
-}
-
-impl From<io::Error> for Failure {
-    fn from(error: io::Error) -> Self {
-        Self::Output(error)
-    }
-}
-
-impl From<Error> for Failure {
-    fn from(error: Error) -> Self {
-        Self::Source(error)
-    }
+/// What the writing found out.
+#[derive(Default)]
+struct Written {
+    source_sha256: Vec<String>,
+    changes: Vec<TensorChange>,
 }
 
 /// A payload as it is, in pieces.
