@@ -108,6 +108,7 @@ fn to_gguf(args: &Args, ui: &Ui) -> Result<u8> {
         }
         None => ui.warn("the container does not tell the SHA-256 that this file should have"),
     }
+    report.replaced.iter().for_each(|note| ui.note(format_args!("{note}")));
     if ui.json() {
         let files = report
             .files
@@ -119,6 +120,7 @@ fn to_gguf(args: &Args, ui: &Ui) -> Result<u8> {
             "files": files.collect::<Vec<_>>(),
             "tensors": report.tensors,
             "identical": report.identical,
+            "replaced": report.replaced,
             "edited": report.edited,
             "seconds": report.duration.as_secs_f64(),
         }))?;

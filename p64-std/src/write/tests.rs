@@ -162,6 +162,19 @@ fn four_gib_is_the_first_length_of_version_5() {
     assert_eq!(about(&[u32::MAX, u32::MAX, 1, 1]), about(&[u32::MAX, u32::MAX]));
 }
 
+/// A tokenizer of 4 GiB, of which no byte is touched.
+#[test]
+fn names_past_four_gib_are_refused() {
+    let model = |tokenizer: usize| Model {
+        hparams: RawHParams::default(),
+        raw_transcode: true,
+        tokenizer: Some(vec![0; tokenizer]),
+        tensors: Vec::new(),
+    };
+    let error = Plan::new(&model(1 << 32), &LayoutOptions::default()).expect_err("no room");
+    assert!(matches!(error, PlanError::TooLarge { bytes } if bytes > 1 << 32), "{error}");
+}
+
 #[test]
 fn payloads_have_their_planned_length() {
     let model = model();
