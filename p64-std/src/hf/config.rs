@@ -85,7 +85,8 @@ impl Config {
         }
         let config = Self { path, text, values, defaults: &[], asked: RefCell::default() };
         if let Some(quantized) = config.get("quantization_config") {
-            let method = quantized.get("quant_method").and_then(Value::as_str).unwrap_or("a method that it does not name");
+            let method =
+                quantized.get("quant_method").and_then(Value::as_str).unwrap_or("a method that it does not name");
             return Err(config.refused(format!(
                 "quantization_config: the weights are quantised by {method}; convert the model as it was before, or take \
                  the tensors as they are with --raw"
@@ -131,9 +132,10 @@ impl Config {
     /// A whole number, or transformers' default.
     pub(super) fn u32_if(&self, key: &str) -> Result<Option<u32>> {
         let number = match self.get(key) {
-            Some(value) => value.as_u64().and_then(|n| u32::try_from(n).ok()).ok_or_else(|| {
-                self.wrong(key, "a whole number below 2^32", value)
-            })?,
+            Some(value) => value
+                .as_u64()
+                .and_then(|n| u32::try_from(n).ok())
+                .ok_or_else(|| self.wrong(key, "a whole number below 2^32", value))?,
             None if self.is_null(key) => return Ok(None),
             None => match self.default(key) {
                 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "our own small numbers")]
@@ -253,7 +255,9 @@ mod tests {
         assert_eq!(config.u32("a").expect("there"), 4);
         assert_eq!((config.u32_if("n").expect("null"), config.u32_if("d").expect("default")), (None, Some(8)));
         assert_eq!(config.f32("x").expect("there"), 1e-5);
-        assert!(config.bool("b").expect("there") && config.bool("f").expect("default") && !config.bool("g").expect("none"));
+        assert!(
+            config.bool("b").expect("there") && config.bool("f").expect("default") && !config.bool("g").expect("none")
+        );
         config.finish().expect("all were asked for");
         for wrong in [config.u32("x").map(|_| ()), config.bool("a").map(|_| ()), config.u32("gone").map(|_| ())] {
             assert!(matches!(wrong, Err(Error::Refused { .. })), "{wrong:?}");

@@ -120,8 +120,11 @@ impl<'c> Model<'c> {
     /// Reads them. `default_kv` of the defaults is `num_key_value_heads`, 0 for as many as there are heads.
     pub(super) fn read(config: &'c Config, family: &'static Family, file_type: u32) -> Result<Self> {
         let gpt2 = family.arch == "gpt2";
-        let [layers, hidden, heads] =
-            if gpt2 { ["n_layer", "n_embd", "n_head"] } else { ["num_hidden_layers", "hidden_size", "num_attention_heads"] };
+        let [layers, hidden, heads] = if gpt2 {
+            ["n_layer", "n_embd", "n_head"]
+        } else {
+            ["num_hidden_layers", "hidden_size", "num_attention_heads"]
+        };
         let (layers, hidden, heads) = (config.u32(layers)?, config.u32(hidden)?, config.u32(heads)?);
         let kv_heads = if gpt2 { None } else { config.u32_if("num_key_value_heads")?.filter(|&heads| heads != 0) };
         let (theta, window) = family.theta;
@@ -162,9 +165,9 @@ impl<'c> Model<'c> {
     /// Refuses a part of a head that is turned, for families that turn all of it.
     pub(super) fn turns_all(&self) -> Result<()> {
         match self.rope.partial {
-            Some(part) if part != 1.0 => Err(self.config.refused(format!(
-                "partial_rotary_factor is {part}; models of this family are only understood with 1"
-            ))),
+            Some(part) if part != 1.0 => Err(self
+                .config
+                .refused(format!("partial_rotary_factor is {part}; models of this family are only understood with 1"))),
             _ => Ok(()),
         }
     }

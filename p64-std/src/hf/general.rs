@@ -127,7 +127,8 @@ mod tests {
         ] {
             assert_eq!(title(name), expected);
         }
-        let cases = [(134_515_008, "135M"), (1_500_000_000, "1.5B"), (31_456, "31K"), (70_000_000_000, "70B"), (400, "0.40K")];
+        let cases =
+            [(134_515_008, "135M"), (1_500_000_000, "1.5B"), (31_456, "31K"), (70_000_000_000, "70B"), (400, "0.40K")];
         for (count, expected) in cases {
             assert_eq!(rounded(count), expected);
         }

@@ -26,7 +26,17 @@ macro_rules! entries {
     };
 }
 
-entries!(U32(u32), I32(i32), F32(f32), Bool(bool), Str(String), Bools(Vec<bool>), I32s(Vec<i32>), F32s(Vec<f32>), Strs(Vec<String>));
+entries!(
+    U32(u32),
+    I32(i32),
+    F32(f32),
+    Bool(bool),
+    Str(String),
+    Bools(Vec<bool>),
+    I32s(Vec<i32>),
+    F32s(Vec<f32>),
+    Strs(Vec<String>)
+);
 
 impl From<&str> for Entry {
     fn from(value: &str) -> Self {

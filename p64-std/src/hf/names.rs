@@ -22,10 +22,6 @@ pub(super) enum Step {
     Halves(&'static str),
     /// The same for each expert, the names being whole.
     ExpertHalves(&'static str),
-    /// It must be all zero, and goes.
-    Zero,
-    /// It goes.
-    Unused,
 }
 
 /// A rule: names that fit `from` become `to`. `{}` is the layer, `{e}` an expert or a head. `from` has no `.weight` or `.bias` at
@@ -84,7 +80,13 @@ pub(super) fn find(rules: &[&[Rule]], name: &str) -> Option<Found> {
         let (layer, expert) = fit(rule.from, stem)?;
         // Only stacked experts come without a suffix.
         let suffix = if suffix.is_empty() && name.contains(".experts.") { ".weight" } else { suffix };
-        (!suffix.is_empty()).then(|| Found { to: place(rule.to, layer, suffix), step: rule.step, layer, expert, suffix })
+        (!suffix.is_empty()).then(|| Found {
+            to: place(rule.to, layer, suffix),
+            step: rule.step,
+            layer,
+            expert,
+            suffix,
+        })
     })
 }
 
@@ -119,8 +121,14 @@ pub(super) fn is_derived(name: &str) -> bool {
 
 /// The name of a tensor without what models with eyes put around their text part; `None` for one of the other parts.
 pub(super) fn text_part(name: &str) -> Option<String> {
-    const OTHER: [&str; 6] =
-        ["vision_tower.", "vision_model.", "multi_modal_projector.", "model.vision_tower.", "model.multi_modal_projector.", "audio_tower."];
+    const OTHER: [&str; 6] = [
+        "vision_tower.",
+        "vision_model.",
+        "multi_modal_projector.",
+        "model.vision_tower.",
+        "model.multi_modal_projector.",
+        "audio_tower.",
+    ];
     if OTHER.iter().any(|part| name.starts_with(part)) {
         return None;
     }
@@ -134,15 +142,20 @@ pub(super) fn text_part(name: &str) -> Option<String> {
 
 /// The message about a tensor that no rule fits.
 pub(super) fn unknown(name: &str, arch: &str) -> String {
-    format!("{}: models of the family {arch} have no such tensor. --raw takes the tensors as they are", json::quoted(name))
+    format!(
+        "{}: models of the family {arch} have no such tensor. --raw takes the tensors as they are",
+        json::quoted(name)
+    )
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const RULES: &[Rule] =
-        &[same("model.layers.{}.a", "blk.{}.b"), rule("model.layers.{}.mlp.experts.{e}.up", "blk.{}.up_exps", Step::Expert)];
+    const RULES: &[Rule] = &[
+        same("model.layers.{}.a", "blk.{}.b"),
+        rule("model.layers.{}.mlp.experts.{e}.up", "blk.{}.up_exps", Step::Expert),
+    ];
 
     #[test]
     fn names_fit_whole_and_numbers_are_plain() {
@@ -151,8 +164,16 @@ mod tests {
         assert_eq!(found("model.layers.0.a.bias"), Some(("blk.0.b.bias".to_owned(), Some(0), None)));
         let expert = Some(("blk.3.up_exps.weight".to_owned(), Some(3), Some(7)));
         assert_eq!(found("model.layers.3.mlp.experts.7.up.weight"), expert);
-        for name in ["model.layers.01.a.weight", "model.layers.+1.a.weight", "model.layers.1.a", "model.layers.1.a.weight.weight",
-            "model.layers.4294967296.a.weight", "xmodel.layers.1.a.weight", "model.layers.1.a.b.weight", ""] {
+        for name in [
+            "model.layers.01.a.weight",
+            "model.layers.+1.a.weight",
+            "model.layers.1.a",
+            "model.layers.1.a.weight.weight",
+            "model.layers.4294967296.a.weight",
+            "xmodel.layers.1.a.weight",
+            "model.layers.1.a.b.weight",
+            "",
+        ] {
             assert_eq!(found(name), None, "{name}");
         }
     }

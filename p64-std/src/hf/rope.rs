@@ -30,10 +30,27 @@ pub(super) struct Scaling {
 #[derive(Clone, PartialEq, Debug)]
 pub(super) enum Kind {
     Default,
-    Linear { factor: f32 },
-    Yarn { factor: f32, original_context: u32, extrapolation: Option<f32>, attention: Option<f32>, fast: Option<f32>, slow: Option<f32> },
-    Llama3 { factor: f64, low: f64, high: f64, original_context: f64 },
-    Long { short: Vec<f32>, long: Vec<f32> },
+    Linear {
+        factor: f32,
+    },
+    Yarn {
+        factor: f32,
+        original_context: u32,
+        extrapolation: Option<f32>,
+        attention: Option<f32>,
+        fast: Option<f32>,
+        slow: Option<f32>,
+    },
+    Llama3 {
+        factor: f64,
+        low: f64,
+        high: f64,
+        original_context: f64,
+    },
+    Long {
+        short: Vec<f32>,
+        long: Vec<f32>,
+    },
 }
 
 impl Rope {
@@ -112,25 +129,29 @@ impl Rope {
     /// The divisors of the frequencies of a head of `width` elements, which Llama 3.1 and its kin keep as a tensor.
     pub(super) fn llama3_factors(&self, width: u32) -> Option<Vec<f32>> {
         let Kind::Llama3 { factor, low, high, original_context } = self.full.kind else { return None };
-        let [factor, low, high, context] = [factor, low, high, original_context].map(to_f32);
-        let (low_wavelength, high_wavelength) = (original_context / f64::from(low), original_context / f64::from(high));
-        let turn = to_f32(2.0 * std::f64::consts::PI);
-        let factors = (0..width).step_by(2).map(|i| {
-            // In f32, step by step, as the factors of published files were computed.
-            let power = exact(i) / exact(width);
-            let frequency = 1.0 / to_f32(self.full.theta.powf(f64::from(power)));
-            let wavelength = turn / frequency;
-            if f64::from(wavelength) < high_wavelength {
-                1.0
-            } else if f64::from(wavelength) > low_wavelength {
-                factor
-            } else {
-                let smooth = (context / wavelength - low) / (high - low);
-                1.0 / ((1.0 - smooth) / factor + smooth)
-            }
-        });
-        Some(factors.collect())
+        Some(llama3_divisors(self.full.theta, width, factor, low, high, original_context))
     }
+}
+
+/// The same from its numbers, in f32, step by step, as the divisors of published files were computed.
+pub(super) fn llama3_divisors(theta: f64, width: u32, factor: f64, low: f64, high: f64, context: f64) -> Vec<f32> {
+    let (low_wavelength, high_wavelength) = (context / low, context / high);
+    let [factor, low, high, context] = [factor, low, high, context].map(to_f32);
+    let turn = to_f32(2.0 * std::f64::consts::PI);
+    let divisors = (0..width).step_by(2).map(|i| {
+        let power = exact(i) / exact(width);
+        let frequency = 1.0 / to_f32(theta.powf(f64::from(power)));
+        let wavelength = turn / frequency;
+        if f64::from(wavelength) < high_wavelength {
+            1.0
+        } else if f64::from(wavelength) > low_wavelength {
+            factor
+        } else {
+            let smooth = (context / wavelength - low) / (high - low);
+            1.0 / ((1.0 - smooth) / factor + smooth)
+        }
+    });
+    divisors.collect()
 }
 
 /// The f32 of a small whole number.
@@ -148,7 +169,8 @@ struct Section<'c> {
 impl Section<'_> {
     fn number(&self, key: &str) -> Result<Option<f64>> {
         let Some(value) = self.values.get(key).filter(|value| !value.is_null()) else { return Ok(None) };
-        let wrong = || self.config.refused(format!("rope_parameters.{key} is {}, expected a number", json::shown(value)));
+        let wrong =
+            || self.config.refused(format!("rope_parameters.{key} is {}, expected a number", json::shown(value)));
         value.as_f64().map(Some).ok_or_else(wrong)
     }
 
@@ -217,7 +239,11 @@ impl Section<'_> {
 }
 
 fn whole(config: &Config, number: f64) -> Result<u32> {
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked to be a whole number of 32 bits")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "checked to be a whole number of 32 bits"
+    )]
     let whole = number as u32;
     if f64::from(whole) == number {
         Ok(whole)

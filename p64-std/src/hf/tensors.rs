@@ -61,7 +61,9 @@ pub(super) fn assemble<'s>(set: &'s SafetensorsSet, model: &Model<'_>, tied: boo
     if !work.unused.is_empty() {
         let count = work.unused.len();
         let first = work.unused.first().map(|name| json::quoted(name)).unwrap_or_default();
-        work.out.notes.push(format!("{count} tensors that the model does not compute with were left out, first {first}"));
+        work.out
+            .notes
+            .push(format!("{count} tensors that the model does not compute with were left out, first {first}"));
     }
     Ok(work.out)
 }
@@ -144,18 +146,6 @@ impl<'s> Work<'s, '_> {
                 self.push(found.name_of(second), None, second_half);
                 return Ok(());
             }
-            Step::Zero => {
-                if !is_zero(&*payload)? {
-                    let name = json::quoted(stored.name());
-                    return Err(self.refused(stored, format!("{name}: it is not all zero, and the family has no use for it")));
-                }
-                self.unused.push(stored.name().to_owned());
-                return Ok(());
-            }
-            Step::Unused => {
-                self.unused.push(stored.name().to_owned());
-                return Ok(());
-            }
         };
         self.push(found.to.clone(), Some(stored), payload);
         Ok(())
@@ -235,7 +225,9 @@ impl<'s> Work<'s, '_> {
         };
         if tied && !equal {
             // transformers ties them whatever the file holds.
-            self.out.notes.push("lm_head.weight was left out: tie_word_embeddings puts the embedding in its place".to_owned());
+            self.out
+                .notes
+                .push("lm_head.weight was left out: tie_word_embeddings puts the embedding in its place".to_owned());
         }
         if tied || equal {
             self.out.tensors.remove(output);
@@ -247,9 +239,14 @@ impl<'s> Work<'s, '_> {
     fn check_names(&self) -> Result<()> {
         let mut names: Vec<&str> = self.out.tensors.iter().map(|tensor| tensor.name.as_str()).collect();
         names.sort_unstable();
-        if let Some(name) = names.windows(2).find_map(|pair| (pair.first() == pair.last()).then(|| pair.first())).flatten() {
+        if let Some(name) =
+            names.windows(2).find_map(|pair| (pair.first() == pair.last()).then(|| pair.first())).flatten()
+        {
             let reason = format!("two tensors become {}", json::quoted(name));
-            return Err(Error::refused(self.set.files().first().map_or_else(|| std::path::Path::new(""), |f| f.path()), reason));
+            return Err(Error::refused(
+                self.set.files().first().map_or_else(|| std::path::Path::new(""), |f| f.path()),
+                reason,
+            ));
         }
         Ok(())
     }
@@ -257,7 +254,12 @@ impl<'s> Work<'s, '_> {
 
 fn misshaped(stored: &StoredTensor<'_>) -> String {
     let info = stored.info();
-    format!("{}: its shape {:?} or its type {} does not fit config.json", json::quoted(stored.name()), info.shape, info.dtype)
+    format!(
+        "{}: its shape {:?} or its type {} does not fit config.json",
+        json::quoted(stored.name()),
+        info.shape,
+        info.dtype
+    )
 }
 
 /// Whether llama.cpp keeps a tensor in f32 whatever the others are.
@@ -293,12 +295,6 @@ fn halves<'s>(payload: Box<dyn Payload + 's>) -> Option<(Box<dyn Payload + 's>, 
         Some(Box::new(Joined::new(shape, parts?)?))
     };
     Some((half_of_all(0)?, half_of_all(1)?))
-}
-
-fn is_zero(payload: &dyn Payload) -> Result<bool> {
-    let mut zero = true;
-    for_each_piece(payload, |_, bytes| zero &= bytes.iter().all(|&byte| byte == 0))?;
-    Ok(zero)
 }
 
 fn are_equal(a: &dyn Payload, b: &dyn Payload) -> Result<bool> {

@@ -69,8 +69,17 @@ fn cohere2(model: &Model<'_>, keys: &mut Keys) -> Result<()> {
     keys.arch("logit_scale", config.f32("logit_scale")?);
     keys.arch("attention.sliding_window", config.u32("sliding_window")?).arch("vocab_size", model.vocabulary);
     keys.arch("rope.dimension_count", model.turned(model.head_width()?)?).arch("rope.scaling.type", "none");
-    for key in ["layer_switch", "order_of_interleaved_layers", "position_embedding_type", "rotary_pct", "use_embedding_sharing",
-        "use_gated_activation", "use_parallel_block", "use_parallel_embedding", "use_qk_norm"] {
+    for key in [
+        "layer_switch",
+        "order_of_interleaved_layers",
+        "position_embedding_type",
+        "rotary_pct",
+        "use_embedding_sharing",
+        "use_gated_activation",
+        "use_parallel_block",
+        "use_parallel_embedding",
+        "use_qk_norm",
+    ] {
         config.get(key);
     }
     Ok(())

@@ -47,7 +47,11 @@ const MIXTRAL_EXPERTS: &[Rule] = &[
 
 const GRANITE_EXPERTS: &[Rule] = &[
     same("model.layers.{}.block_sparse_moe.router.layer", "blk.{}.ffn_gate_inp"),
-    rule("model.layers.{}.block_sparse_moe.input_linear", "blk.{}.ffn_gate_exps", Step::ExpertHalves("blk.{}.ffn_up_exps")),
+    rule(
+        "model.layers.{}.block_sparse_moe.input_linear",
+        "blk.{}.ffn_gate_exps",
+        Step::ExpertHalves("blk.{}.ffn_up_exps"),
+    ),
     same("model.layers.{}.block_sparse_moe.output_linear", "blk.{}.ffn_down_exps"),
     rule("model.layers.{}.shared_mlp.input_linear", "blk.{}.ffn_gate_shexp", Step::Halves("blk.{}.ffn_up_shexp")),
     same("model.layers.{}.shared_mlp.output_linear", "blk.{}.ffn_down_shexp"),
@@ -106,13 +110,8 @@ pub(super) const SMOLLM3: Family = Family {
     ..LLAMA
 };
 
-pub(super) const GRANITE: Family = Family {
-    classes: &["GraniteForCausalLM"],
-    types: &["granite"],
-    arch: "granite",
-    keys: granite,
-    ..LLAMA
-};
+pub(super) const GRANITE: Family =
+    Family { classes: &["GraniteForCausalLM"], types: &["granite"], arch: "granite", keys: granite, ..LLAMA };
 
 pub(super) const GRANITE_MOE: Family = Family {
     classes: &["GraniteMoeForCausalLM", "GraniteMoeSharedForCausalLM"],
@@ -184,7 +183,9 @@ fn granite(model: &Model<'_>, keys: &mut Keys) -> Result<()> {
     if let Some(head) = model.head
         && Some(head) != model.hidden.checked_div(model.heads)
     {
-        return Err(model.config.refused(format!("head_dim is {head}; models of this family derive it from hidden_size")));
+        return Err(model
+            .config
+            .refused(format!("head_dim is {head}; models of this family derive it from hidden_size")));
     }
     with_head_width(model, keys)?;
     multipliers(model, keys)

@@ -91,7 +91,11 @@ fn plain(model: &Model<'_>, keys: &mut Keys) -> Result<()> {
 fn experts(model: &Model<'_>, keys: &mut Keys) -> Result<()> {
     let config = model.config;
     config.must_be("decoder_sparse_step", |value| value == &Value::from(1), "1 (experts in every layer)")?;
-    config.must_be("mlp_only_layers", |value| value.as_array().is_some_and(Vec::is_empty), "[] (experts in every layer)")?;
+    config.must_be(
+        "mlp_only_layers",
+        |value| value.as_array().is_some_and(Vec::is_empty),
+        "[] (experts in every layer)",
+    )?;
     plain(model, keys)?;
     keys.arch_if("expert_feed_forward_length", config.u32_if("moe_intermediate_size")?);
     Ok(())

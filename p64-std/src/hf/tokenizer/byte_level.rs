@@ -9,7 +9,12 @@ use crate::hf::keys::Keys;
 use p64_core::tokenizer::TokenType;
 
 /// Writes model, tokens and types; the pre-tokenizer's name is still open. Returns the merges as GGUF writes them.
-pub(super) fn write(files: &Files<'_>, json: &TokenizerJson, model: &Model<'_>, keys: &mut Keys) -> Result<Vec<String>> {
+pub(super) fn write(
+    files: &Files<'_>,
+    json: &TokenizerJson,
+    model: &Model<'_>,
+    keys: &mut Keys,
+) -> Result<Vec<String>> {
     let mut vocabulary = Vocabulary::empty(&json.path, model.vocabulary)?;
     let mut place = |id: u32, text: String, kind: TokenType| -> Result<()> {
         let slot = usize::try_from(id).unwrap_or(usize::MAX);

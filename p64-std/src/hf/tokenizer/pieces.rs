@@ -78,7 +78,8 @@ fn space_prefix(json: &TokenizerJson) -> Result<bool> {
         match kind_of(step) {
             Some("Prepend") if text("prepend") == Some(SPACE) => prefix = true,
             Some("Replace")
-                if step.get("pattern").and_then(|pattern| pattern.get("String")).and_then(Value::as_str) == Some(" ")
+                if step.get("pattern").and_then(|pattern| pattern.get("String")).and_then(Value::as_str)
+                    == Some(" ")
                     && text("content") == Some(SPACE) =>
             {
                 marked = true;
@@ -89,7 +90,9 @@ fn space_prefix(json: &TokenizerJson) -> Result<bool> {
     for step in json.steps("pre_tokenizer", "pretokenizers") {
         let flag = |key: &str| step.get(key).and_then(Value::as_bool);
         match kind_of(step) {
-            Some("Metaspace") if step.get("replacement").and_then(Value::as_str) == Some(SPACE) && flag("split") != Some(true) => {
+            Some("Metaspace")
+                if step.get("replacement").and_then(Value::as_str) == Some(SPACE) && flag("split") != Some(true) =>
+            {
                 marked = true;
                 prefix = match step.get("prepend_scheme").and_then(Value::as_str) {
                     Some(scheme) => scheme != "never",

@@ -151,7 +151,9 @@ pub(super) fn write(files: &Files<'_>, bytes: &[u8], model: &Model<'_>, keys: &m
     let refused = |reason: String| Error::refused(&path, reason);
     let sentence_piece = SentencePiece::parse(bytes).ok_or_else(|| refused("it is no file of SentencePiece".into()))?;
     if sentence_piece.unigram {
-        return Err(refused("its pieces are chosen by unigram; for models of this family only BPE is understood".into()));
+        return Err(refused(
+            "its pieces are chosen by unigram; for models of this family only BPE is understood".into(),
+        ));
     }
     let mut vocabulary = Vocabulary::empty(&path, model.vocabulary)?;
     vocabulary.scores = vec![-10_000.0; vocabulary.texts.len()];
@@ -180,7 +182,9 @@ pub(super) fn write(files: &Files<'_>, bytes: &[u8], model: &Model<'_>, keys: &m
             place(id, &text, -1000.0, kind);
         }
     }
-    if let Some(prefix) = files.config("add_prefix_space").and_then(Value::as_bool).filter(|_| model.family.arch == "llama") {
+    if let Some(prefix) =
+        files.config("add_prefix_space").and_then(Value::as_bool).filter(|_| model.family.arch == "llama")
+    {
         keys.set("tokenizer.ggml.add_space_prefix", prefix);
     } else if !sentence_piece.prefix {
         keys.set("tokenizer.ggml.add_space_prefix", false);

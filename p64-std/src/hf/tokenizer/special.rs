@@ -139,10 +139,12 @@ fn read_template<'f>(processor: &'f Value, found: &mut Found<'f>, roles: &mut Ve
         first = token(single.first());
         last = token(single.last());
         if let Some(first) = first {
-            found.texts.entry("bos").or_insert(first);
-            found.texts.entry("cls").or_insert(first);
-            let is = |role: &str| found.texts.get(role) == Some(&first);
-            let known = is("bos") || is("cls");
+            let known = |found: &Found<'_>| ["bos", "cls"].iter().any(|role| found.texts.get(role) == Some(&first));
+            if !known(found) {
+                found.texts.entry("bos").or_insert(first);
+                found.texts.entry("cls").or_insert(first);
+            }
+            let known = known(found);
             found.add("bos", known);
         }
         if let Some(last) = last {
@@ -163,7 +165,8 @@ fn read_template<'f>(processor: &'f Value, found: &mut Found<'f>, roles: &mut Ve
     let stop = usize::from(last.is_some() && token(pair.last()) == last);
     let inner = pair.get(start..pair.len().saturating_sub(stop)).unwrap_or_default();
     let [a, between @ .., b] = inner else { return };
-    let sequence = |item: &Value| item.get("Sequence").and_then(|s| s.get("id")).and_then(Value::as_str).map(str::to_owned);
+    let sequence =
+        |item: &Value| item.get("Sequence").and_then(|s| s.get("id")).and_then(Value::as_str).map(str::to_owned);
     if sequence(a).as_deref() != Some("A") || sequence(b).as_deref() != Some("B") || between.is_empty() {
         return;
     }

@@ -14,7 +14,8 @@ pub(super) fn write(files: &Files<'_>, keys: &mut Keys) -> Result<()> {
     } else if files.folder.join("chat_template.jinja").is_file() {
         templates.push(("default".to_owned(), json::text(&files.folder.join("chat_template.jinja"))?));
         let folder = files.folder.join("additional_chat_templates");
-        let mut more: Vec<_> = std::fs::read_dir(&folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
+        let mut more: Vec<_> =
+            std::fs::read_dir(&folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
         more.retain(|path| path.extension().is_some_and(|ending| ending == "jinja"));
         more.sort();
         for path in more {
