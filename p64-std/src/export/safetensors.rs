@@ -6,10 +6,14 @@ use crate::atomic_file::AtomicFile;
 use crate::convert::{Phase, Progress};
 use crate::error::{Error, Result};
 use crate::files;
-use crate::safetensors::{self, Described, FILE_NAME, INDEX_NAME, MAX_HEADER, parse_metadata, provenance_keys as keys};
-use crate::source::{OpenSource, SourceModel};
+use crate::hf;
+use crate::safetensors::{
+    self, Described, ElementType, FILE_NAME, INDEX_NAME, MAX_HEADER, parse_metadata, provenance_keys as keys,
+};
+use crate::source::{OpenSource, SourceModel, SourceTensor};
 use p64_core::metadata::Metadata;
 use serde_json::json;
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashSet};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -91,13 +95,26 @@ fn plan<'s>(
     let is_file = is_file && !output.is_dir();
     let folder = (!is_file).then(|| output.to_owned());
     let single = || folder.as_ref().map_or_else(|| output.to_owned(), |folder| folder.join(FILE_NAME));
-    let is_raw = model.metadata.is_none();
     let count = model.tensors.len();
     let tensors = select(path, model, options)?;
     let is_whole = tensors.len() == count && options.select.is_empty();
 
-    if !is_raw {
-        let texts = Vec::new();
+    if let Some(keys) = &model.metadata {
+        let mut texts = Vec::new();
+        let mut tensors = tensors;
+        if !options.own_names && is_whole {
+            let area = keys.to_area();
+            let keys = Metadata::parse(&area, 0).map_err(|error| Error::core(path, error))?;
+            let config = provenance.str("p64.source.config").map_err(|error| Error::core(path, error))?;
+            let folder_of = hf::inverse::folder(path, &keys, config, tensors)?;
+            tensors = folder_of.tensors;
+            tensors.sort_by(|a, b| library_order(a).cmp(&library_order(b)));
+            model.notes.extend(folder_of.notes);
+            match &folder {
+                Some(folder) => texts.push((folder.join("config.json"), folder_of.config)),
+                None => model.notes.push("config.json is written where OUT is a folder".to_owned()),
+            }
+        }
         let tensors = outgoing(path, tensors, &HashSet::new())?;
         let metadata = Some(vec![("format".to_owned(), "pt".to_owned())]);
         let digest = digests(provenance).into_iter().next().filter(|_| !options.own_names && is_whole);
@@ -118,6 +135,11 @@ fn plan<'s>(
         });
     };
     shards.plan(folder, tensors, provenance).map_err(|reason| Error::refused(path, reason))
+}
+
+/// The order in which the library that defines the format writes tensors.
+fn library_order<'t>(tensor: &'t SourceTensor<'_>) -> (Reverse<Option<ElementType>>, &'t str) {
+    (Reverse(ElementType::from_ggml(tensor.payload.dtype())), &tensor.name)
 }
 
 /// The files of a sharded source.
