@@ -119,10 +119,13 @@ def logits(folder, tokens):
         return own, run() if round_gelu(model) else None
 
 
-def rounded_gelu(x):
+class RoundedGelu(torch.nn.Module):
     """ggml's gelu: a table of f16 for f16."""
-    half = torch.nn.functional.gelu(x.to(torch.float16).to(torch.float32), approximate="tanh").to(torch.float16).to(torch.float32)
-    return torch.where(x <= -10, torch.zeros_like(x), torch.where(x >= 10, x, half))
+
+    def forward(self, x):
+        half = torch.nn.functional.gelu(x.to(torch.float16).to(torch.float32), approximate="tanh")
+        half = half.to(torch.float16).to(torch.float32)
+        return torch.where(x <= -10, torch.zeros_like(x), torch.where(x >= 10, x, half))
 
 
 def round_gelu(model):
@@ -131,7 +134,7 @@ def round_gelu(model):
     for module in model.modules():
         for name in ("act", "act_fn"):
             if "gelu" in type(getattr(module, name, None)).__name__.lower():
-                setattr(module, name, rounded_gelu)
+                setattr(module, name, RoundedGelu())
                 count += 1
     return count > 0
 
