@@ -109,6 +109,10 @@ enum p64_status
      */
     P64_STATUS_VERSION_3_FLAGS = 12,
     /**
+     * Container version 5 in a file of `found` bytes, which version 4 holds below `expected`.
+     */
+    P64_STATUS_NEEDLESS_VERSION = 13,
+    /**
      * The section ends at `found`, past `expected`.
      */
     P64_STATUS_SECTION_BOUNDS = 30,

@@ -9,6 +9,8 @@ An independent second reading of the specification, for tests (tests/tests/indep
 the document's tables and needs nothing but Python's standard library.
 """
 import math
+import mmap
+import os
 import struct
 import sys
 
@@ -79,9 +81,33 @@ def _zeros(length):
     return [[apply(result, byte << 8 * i) for byte in range(256)] for i in range(4)]
 
 
-def crc32c(data):
+ZEROS = bytes(1 << 26)
+PAST_ZEROS = None
+
+
+def crc32c(data, start=0, stop=None):
+    """In pieces of 64 MiB, of which those of zeros (holes of a sparse file) are stepped over."""
+    global PAST_ZEROS
+    state, stop = 0xFFFFFFFF, len(data) if stop is None else stop
+    while start < stop:
+        piece = data[start:min(start + len(ZEROS), stop)]
+        start += len(piece)
+        if piece == ZEROS:
+            PAST_ZEROS = PAST_ZEROS or _zeros(len(ZEROS))
+            state = _through(PAST_ZEROS, state)
+        else:
+            state = _piece(state, piece)
+    return state ^ 0xFFFFFFFF
+
+
+def _through(tables, state):
+    t0, t1, t2, t3 = tables
+    return t0[state & 255] ^ t1[state >> 8 & 255] ^ t2[state >> 16 & 255] ^ t3[state >> 24]
+
+
+def _piece(state, data):
     """8192 stretches side by side, a byte of each at a time, then joined: a model takes seconds, not minutes."""
-    state, rows = 0xFFFFFFFF, len(data) // LANES
+    rows = len(data) // LANES
     if rows >= 8:
         a, b, c, d = 0, 0, 0, 0  # the four bytes of every lane's state
         number, column_bytes = int.from_bytes, LANES
@@ -90,11 +116,10 @@ def crc32c(data):
             p, q, r, s = (number(index.translate(plane), "little") for plane in PLANES)
             a, b, c, d = b ^ p, c ^ q, d ^ r, s
         lanes = zip(*(part.to_bytes(column_bytes, "little") for part in (a, b, c, d)))
-        t0, t1, t2, t3 = _zeros(rows)
+        tables = _zeros(rows)
         for w, x, y, z in lanes:
-            state = t0[state & 255] ^ t1[state >> 8 & 255] ^ t2[state >> 16 & 255] ^ t3[state >> 24]
-            state ^= w | x << 8 | y << 16 | z << 24
-    return _after(state, data[rows * LANES if rows >= 8 else 0:]) ^ 0xFFFFFFFF
+            state = _through(tables, state) ^ (w | x << 8 | y << 16 | z << 24)
+    return _after(state, data[rows * LANES if rows >= 8 else 0:])
 
 
 def fnv1a(name):
@@ -209,14 +234,15 @@ def check_manifold(records, canonical):
 
 
 class Entry:
-    def __init__(self, record, index):
+    def __init__(self, record, index, version):
         (self.name_offset, self.role, self.dtype, self.layer, self.rank, *dims, self.start, self.size, self.source,
-         self.hash, reserved) = struct.unpack("<IHHII4I2IQQ8s", record)
+         self.hash, *high) = struct.unpack("<IHHII4I2IQQ2I", record)
         what = f"tensor {index}"
         need(1 <= self.rank <= 4, "14.9", f"{what}: rank {self.rank}")
         self.dims, unused = dims[:self.rank], dims[self.rank:]
         need(not any(unused), "7", f"{what}: dimensions {dims} past rank {self.rank}")
-        need(reserved == bytes(8), "7", f"{what}: reserved bytes")
+        need(version == 5 or not any(high), "7", f"{what}: reserved bytes")
+        self.start, self.size = self.start | high[0] << 32, self.size | high[1] << 32
         elements = math.prod(self.dims)
         need(elements < 2**64, "7", f"{what}: {elements} elements")
         if self.dtype == TERNARY:
@@ -254,25 +280,27 @@ def check_names(entries, table):
     return at
 
 
-def check_schedule(data, entries):
+def check_schedule(data, entries, version):
     for layer in range(len(data) // 64):
         own = [entry for entry in entries if entry.layer == layer]
         begin, end = min((e.start for e in own), default=0), max((e.start + e.size for e in own), default=0)
         mask = 0
         for entry in own:
             mask |= 1 << entry.role if entry.role < 16 else 0
-        found = struct.unpack_from("<3I2H", data, 64 * layer)
+        *found, high_begin, high_end = struct.unpack_from("<3I2H2I", data, 64 * layer)
+        need(version == 5 or not high_begin | high_end, "7.4.2", f"reserved bytes of schedule record {layer}")
+        found = (found[0], found[1] | high_begin << 32, found[2] | high_end << 32, *found[3:])
         wanted = (layer, begin, end, len(own), mask)
         need(found == wanted, "7.4.2", f"schedule of layer {layer}: {found}, the entries say {wanted}")
-        need(not any(data[64 * layer + 16:64 * layer + 64]), "7.4.2", f"reserved bytes of schedule record {layer}")
+        need(not any(data[64 * layer + 24:64 * layer + 64]), "7.4.2", f"reserved bytes of schedule record {layer}")
 
 
 def check(data, canonical):
     need(len(data) >= 64, "14.1", f"{len(data)} bytes are no header")
     (magic, version, flags, schedule_at, table_at, tokenizer_at, hparams_at, strings_at, checksums_at, manifold_at,
      count, page, reserved) = struct.unpack_from("<4s2H9I20s", data)
-    need(magic == b"p64\0" and version == 4, "14.2", f"magic {magic!r}, version {version}")
-    need(len(data) < 2**32, "3.3", "4 GiB or more")
+    need(magic == b"p64\0" and version in (4, 5), "14.2", f"magic {magic!r}, version {version}")
+    need(version == (4 if len(data) < 2**32 else 5), "15.1", f"version {version} of {len(data)} bytes")
     need(flags & 1 and flags < 128, "5.1", f"flags {flags:#x}")
     need(reserved == bytes(20), "5", "reserved header bytes")
     need(page >= 256 and page & page - 1 == 0, "14.3", f"page size {page}")
@@ -286,8 +314,9 @@ def check(data, canonical):
                 (manifold_at, manifold_at + 64 * (n_layer + 1)), (tokenizer_at, checksums_at),
                 (checksums_at, checksums_at + 4 * (count + 1))]
     end = 64
+    limit = min(len(data), 2**32)
     for start, stop in sections:
-        need(end <= start <= stop <= len(data), "14.6", f"a section at {start}..{stop} after one that ends at {end}")
+        need(end <= start <= stop <= limit, "14.6", f"a section at {start}..{stop} after one that ends at {end}")
         end = stop
     schedule = (schedule_at, schedule_at + 64 * n_layer) if scheduled else (64, 64)
     if scheduled:
@@ -303,7 +332,8 @@ def check(data, canonical):
 
     check_hparams(data[hparams_at:hparams_at + 64], raw)
     check_manifold(data[manifold_at:manifold_at + 64 * (n_layer + 1)], canonical)
-    entries = [Entry(data[at:at + 64], index) for index, at in enumerate(range(table_at, table_at + 64 * count, 64))]
+    table = range(table_at, table_at + 64 * count, 64)
+    entries = [Entry(data[at:at + 64], index, version) for index, at in enumerate(table)]
     names_end = strings_at + check_names(entries, data[strings_at:manifold_at])
     need(ternary == any(e.dtype == TERNARY for e in entries), "5.1", "flag TERNARY disagrees with the types")
     need(soa == any(e.dtype == SOA for e in entries), "5.1", "flag Q4K_SOA disagrees with the types")
@@ -313,7 +343,7 @@ def check(data, canonical):
         need(fits, "7", f"tensor {index}: role {entry.role} with manifold index {entry.layer} of {n_layer}")
     keys = [entry.key(n_layer) for entry in entries]
     need(not major or keys == sorted(keys), "7.3", "the entries are not in layer-major order")
-    check_schedule(data[slice(*schedule)], entries)
+    check_schedule(data[slice(*schedule)], entries, version)
 
     end, group, floor = sections[-1][1], None, align(sections[-1][1], page)
     for index, entry in enumerate(entries):
@@ -324,9 +354,9 @@ def check(data, canonical):
         need(not any(data[end:entry.start]), "12", f"padding before {entry.start} is not zero")
         need(not canonical or entry.start == align(end, step), "12", f"{what}, {align(end, step)} would do")
         end, group = entry.start + entry.size, entry.layer
-        blob = data[entry.start:end]
-        need(crc32c(blob) == crcs[index + 1], "14.13", f"tensor {index}: the checksum is wrong")
-        need(entry.dtype != TERNARY or max(blob[4:], default=0) <= 242, "7.4.3", f"tensor {index}: a byte above 242")
+        need(crc32c(data, entry.start, end) == crcs[index + 1], "14.13", f"tensor {index}: the checksum is wrong")
+        digits = data[entry.start + 4:end] if entry.dtype == TERNARY else b""
+        need(max(digits, default=0) <= 242, "7.4.3", f"tensor {index}: a byte above 242")
     need(not any(data[end:]) and len(data) == align(end, 64), "12", f"{len(data)} bytes, the last blob ends at {end}")
 
     if tokenizer_at < checksums_at:
@@ -361,7 +391,8 @@ def main(arguments):
     for path in paths:
         try:
             with open(path, "rb") as file:
-                check(file.read(), canonical)
+                large = os.fstat(file.fileno()).st_size >= 2**30
+                check(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if large else file.read(), canonical)
             print(f"{path}: OK")
         except Deviation as deviation:
             print(f"{path}: {deviation}")

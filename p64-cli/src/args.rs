@@ -1,6 +1,9 @@
 //! The grammar of the command line. The arguments of a command stand in its own file.
 
-use crate::command::{bench, completions, convert, demo, export, inspect, perplexity, run, tokenize, verify};
+use crate::command::{
+    bench, completions, convert, demo, diff, edit, export, inspect, merge, perplexity, run, split, stats, tokenize,
+    verify,
+};
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand};
 
@@ -48,6 +51,11 @@ pub enum Command {
     Verify(verify::Args),
     Inspect(inspect::Args),
     Export(export::Args),
+    Split(split::Args),
+    Merge(merge::Args),
+    Diff(diff::Args),
+    Stats(stats::Args),
+    Edit(edit::Args),
     Tokenize(tokenize::Args),
     Run(run::Args),
     Bench(bench::Args),

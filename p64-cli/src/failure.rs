@@ -98,6 +98,10 @@ fn next_step(error: &p64_std::Error) -> &'static str {
         Error::NotAFile { .. } => "; copy it to a file first",
         Error::Io { source, .. } if source.kind() == io::ErrorKind::NotFound => "; check the path",
         Error::Io { source, .. } if source.kind() == io::ErrorKind::PermissionDenied => "; check the permissions",
+        Error::Core { path, .. } if p64_std::edit::journal_path(path).exists() => {
+            "; an edit of the file was interrupted: complete it with p64 edit --recover"
+        }
+        Error::Io { source, .. } if source.kind() == io::ErrorKind::ResourceBusy => "; try again when it is done",
         Error::Core { source, .. } if source.kind() == p64_core::Kind::Malformed => {
             "; the file is damaged: convert or fetch it again"
         }

@@ -6,10 +6,14 @@
 
 mod args;
 mod command;
+mod diff;
 mod failure;
+mod glob;
+mod html;
 mod input;
 mod inspect;
 mod output;
+mod stats;
 
 use args::Cli;
 use clap::Parser;

@@ -21,7 +21,7 @@ pub use tensors::{Tensor, TensorInfo};
 use crate::crc32c::Checksum;
 use crate::error::{Code, Error, Place, Result};
 use crate::layout::flags::Flags;
-use crate::layout::header::RawHeader;
+use crate::layout::header::{OffsetWidth, RawHeader};
 use crate::layout::hparams::RawHParams;
 use crate::layout::manifold::RawManifold;
 use crate::metadata::Metadata;
@@ -88,6 +88,10 @@ impl<'a> Container<'a> {
     #[must_use]
     pub fn flags(&self) -> Flags {
         self.parts.header.flags()
+    }
+
+    pub(crate) fn offset_width(&self) -> OffsetWidth {
+        self.parts.header.offset_width()
     }
 
     /// The hyperparameters.

@@ -232,7 +232,7 @@ codes! {
     // Header
     TooShort = 1, "too-short", Malformed, "§14.1", "the file has {f} bytes, a header needs {e}";
     BadMagic = 2, "bad-magic", Malformed, "§14.2", "the first four bytes are {F}, a P64 begins with {E} (\"p64\\0\")";
-    BadVersion = 3, "bad-version", Malformed, "§14.2", "container version {f}, this reader knows {e}";
+    BadVersion = 3, "bad-version", Malformed, "§14.2", "container version {f}, this reader knows {e} and 5";
     NotLittleEndian = 4, "not-little-endian", Malformed, "§14.2", "flag bit 0 (little-endian) is not set in {F}";
     ReservedFlags = 5, "reserved-flags", Malformed, "§5.1", "reserved flag bits {F} are set";
     ReservedHeader = 6, "reserved-header", Malformed, "§5", "reserved header byte is {F}, not zero";
@@ -242,6 +242,7 @@ codes! {
     FlagQ4kSoa = 10, "flag-q4k-soa", Malformed, "§5.1", "flag Q4K_SOA is {f}, the tensors say {e}";
     FileTooLarge = 11, "file-too-large", Limit, "§3.3", "the file has {f} bytes, container version 4 ends below {e}";
     VersionThreeFlags = 12, "version-3-flags", Malformed, "§15", "flag bits {F} have no meaning in container version 3";
+    NeedlessVersion = 13, "needless-version", Malformed, "§15.1", "container version 5 in a file of {f} bytes, which version 4 holds below {e}";
 
     // Sections
     SectionBounds = 30, "section-bounds", Malformed, "§14.5", "the section ends at {F}, past {E}";

@@ -10,5 +10,6 @@ pub const MAX_MERGES: u32 = 5_000_000;
 pub const MAX_STRING: u32 = 65_535;
 /// Transformer layers. Public models stay below 200.
 pub const MAX_LAYERS: u32 = 65_535;
-/// Container version 4 stores `u32` offsets: a file is smaller than this.
+/// Container version 4 stores `u32` offsets: a file is smaller than this, and so is what stands before the blobs in
+/// container version 5.
 pub const MAX_FILE_V4: u64 = 1 << 32;

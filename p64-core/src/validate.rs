@@ -154,14 +154,14 @@ fn check<'a>(
     let schedule = match sections.schedule {
         Some(extent) => {
             let records = records::<RawLayerScheduleEntry>(file, extent, report)?;
-            schedule::check(records, entries, extent, report)?
+            schedule::check(records, entries, header.offset_width(), extent, report)?
         }
         None => None,
     };
     let tokenizer = sections::check_tokenizer(file, header, &sections, report)?;
 
     if options.integrity == Integrity::Full {
-        let sound = checksums::check_blobs(file, entries, checksums, options.checksum);
+        let sound = checksums::check_blobs(file, entries, header.offset_width(), checksums, options.checksum);
         sound.map_err(|error| report.refuse(error))?;
     }
     Ok(Parts { header, hparams, entries, strings, manifold, schedule, tokenizer, checksums, sections, names })

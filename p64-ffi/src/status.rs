@@ -35,6 +35,8 @@ pub enum p64_status {
     P64_STATUS_FILE_TOO_LARGE = 11,
     /// Flag bits `found` have no meaning in container version 3.
     P64_STATUS_VERSION_3_FLAGS = 12,
+    /// Container version 5 in a file of `found` bytes, which version 4 holds below `expected`.
+    P64_STATUS_NEEDLESS_VERSION = 13,
     /// The section ends at `found`, past `expected`.
     P64_STATUS_SECTION_BOUNDS = 30,
     /// The section begins at `found`, inside or before what precedes it, which ends at `expected`.

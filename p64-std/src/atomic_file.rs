@@ -109,6 +109,14 @@ fn open_temporary(folder: &Path) -> io::Result<Temporary> {
     builder.tempfile_in(folder).map(Temporary::Named)
 }
 
+/// As [`sync_folder`] of the folder that `path` is in.
+pub(crate) fn sync_folder_of(path: &Path) -> io::Result<()> {
+    match path.parent() {
+        Some(folder) if folder != Path::new("") => sync_folder(folder),
+        _ => sync_folder(Path::new(".")),
+    }
+}
+
 /// Makes the new name itself durable, where folders can be flushed.
 fn sync_folder(folder: &Path) -> io::Result<()> {
     if cfg!(unix) {

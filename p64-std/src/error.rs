@@ -75,16 +75,17 @@ pub enum Error {
         /// What it is, with its article.
         what: &'static str,
     },
-    /// The result would pass what container version 4 can hold.
+    /// Names, tokenizer, tables or keys would pass what stands before the blobs of a container; the blobs themselves may have
+    /// any length.
     #[error(
-        "{}: the container would have {bytes} bytes; version 4 ends below {}, and container version 5 is not written yet",
+        "{}: names, tokenizer, tables or keys would take {bytes} bytes; a container holds less than {} of them",
         path.display(),
         p64_core::limits::MAX_FILE_V4
     )]
     TooLarge {
         /// The output that was asked for.
         path: PathBuf,
-        /// Bytes it would have.
+        /// Bytes they would take; [`u64::MAX`] for more than can be counted.
         bytes: u64,
     },
     /// Input and output are one file.
@@ -186,8 +187,8 @@ mod tests {
         let error = Error::TooLarge { path: path.to_owned(), bytes: 1 << 33 };
         assert_eq!(
             error.to_string(),
-            "m.gguf: the container would have 8589934592 bytes; version 4 ends below 4294967296, and container version 5 \
-             is not written yet"
+            "m.gguf: names, tokenizer, tables or keys would take 8589934592 bytes; a container holds less than 4294967296 of \
+             them"
         );
     }
 

@@ -58,6 +58,19 @@ pub(crate) fn read_at(file: &File, path: &Path, offset: u64, buffer: &mut [u8]) 
     done.map_err(|error| Error::io(path, "read it", error))
 }
 
+/// Writes all of `bytes` at file offset `offset`.
+pub(crate) fn write_at(file: &File, path: &Path, offset: u64, bytes: &[u8]) -> Result<()> {
+    #[cfg(unix)]
+    let done = std::os::unix::fs::FileExt::write_all_at(file, bytes, offset);
+    #[cfg(not(unix))]
+    let done = {
+        use std::io::{Seek, SeekFrom, Write};
+        let mut file = file;
+        file.seek(SeekFrom::Start(offset)).and_then(|_| file.write_all(bytes))
+    };
+    done.map_err(|error| Error::io(path, "write it", error))
+}
+
 /// Appends to `bytes`, which holds the front of the file, until it holds the first `want` bytes.
 pub(crate) fn read_on(file: &File, path: &Path, bytes: &mut Vec<u8>, want: u64) -> Result<()> {
     let have = bytes.len();

@@ -32,7 +32,6 @@ pub(crate) use file::refuse;
 pub(crate) use head::read_alignment;
 pub use head::{Gguf, MAX_HEAD};
 pub use set::GgufSet;
-pub(crate) use set::PartName;
 pub use tensors::GgufTensor;
 pub(crate) use tensors::data_order;
 

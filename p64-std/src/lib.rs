@@ -5,6 +5,8 @@
 pub mod atomic_file;
 pub mod chat;
 pub mod convert;
+pub mod diff;
+pub mod edit;
 pub mod error;
 pub mod export;
 mod files;
@@ -12,6 +14,7 @@ pub mod gguf;
 pub mod hf;
 pub mod map;
 pub mod model;
+mod part_name;
 pub mod perplexity;
 pub mod pool;
 pub mod quantize;
@@ -20,6 +23,8 @@ pub mod sample;
 pub mod session;
 pub mod sniff;
 pub mod source;
+pub mod split;
+pub mod stats;
 pub mod tokenizer;
 pub mod write;
 

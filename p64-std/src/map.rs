@@ -3,31 +3,44 @@
 
 mod container;
 mod gguf;
+mod set;
 
 pub use container::{CHECKSUM, MAX_WARNINGS, MapOptions, MappedContainer, checksum};
 pub use gguf::MappedGguf;
+pub use set::{MappedSet, SetTensor, SetWarning, SetWeights};
 
 use crate::error::{Error, Result};
 use crate::files;
 use memmap2::Mmap;
+use std::fs::{File, TryLockError};
+use std::io;
 use std::ops::Deref;
 use std::path::Path;
 
 /// The bytes of a file, mapped or, for a file without bytes (which cannot be mapped), empty.
 #[derive(Debug)]
-pub struct Mapping(Option<Mmap>);
+pub struct Mapping(Option<(Mmap, File)>);
 
 impl Mapping {
     /// Maps a regular file.
     ///
     /// Whoever changes the file in place while it is mapped changes what was checked; a file that is made shorter ends
     /// the process with SIGBUS at the next touch of a missing page. Files that are replaced by renaming, as our writer
-    /// does, are safe: the mapping keeps the old one.
+    /// does, are safe: the mapping keeps the old one. [`edit_in_place`](crate::edit::edit_in_place) asks for the file for
+    /// itself, so the mapping holds a shared lock on it, where the file system has locks.
     ///
     /// # Errors
-    /// [`Error::NotAFile`] and what the system answers.
+    /// [`Error::NotAFile`], [`Error::Io`] of [`io::ErrorKind::ResourceBusy`] while the file is being edited in place, and
+    /// what the system answers.
     pub fn open(path: &Path) -> Result<Self> {
         let (file, len) = files::open(path)?;
+        if let Err(TryLockError::WouldBlock) = file.try_lock_shared() {
+            return Err(Error::io(
+                path,
+                "read it while it is being edited in place",
+                io::ErrorKind::ResourceBusy.into(),
+            ));
+        }
         if len == 0 {
             return Ok(Self(None));
         }
@@ -40,7 +53,7 @@ impl Mapping {
         if map.len() as u64 != len {
             return Err(Error::SourceChanged { path: path.to_owned() });
         }
-        Ok(Self(Some(map)))
+        Ok(Self(Some((map, file))))
     }
 }
 
@@ -48,6 +61,6 @@ impl Deref for Mapping {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        self.0.as_deref().unwrap_or_default()
+        self.0.as_ref().map_or(&[], |(map, _)| map)
     }
 }

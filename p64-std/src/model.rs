@@ -5,7 +5,7 @@ mod explain;
 use crate::error::{Error, Result};
 use crate::files;
 use crate::gguf::Gguf;
-use crate::map::{MapOptions, MappedContainer, MappedGguf};
+use crate::map::{MapOptions, MappedGguf, MappedSet, SetWeights};
 use crate::sniff::Kind;
 use crate::tokenizer::Tokenizer;
 use p64_core::forward::{Config, Layer, Model, Weight, WeightSource};
@@ -35,14 +35,14 @@ impl fmt::Display for Format {
 }
 
 enum Source {
-    P64(MappedContainer),
+    P64(MappedSet),
     Gguf(MappedGguf),
 }
 
 impl Source {
     fn path(&self) -> &Path {
         match self {
-            Self::P64(mapped) => mapped.path(),
+            Self::P64(set) => set.path(),
             Self::Gguf(mapped) => mapped.path(),
         }
     }
@@ -51,12 +51,12 @@ impl Source {
     fn metadata(&self) -> Result<Metadata<'_>> {
         match self {
             Self::Gguf(mapped) => Ok(mapped.gguf().metadata()),
-            Self::P64(mapped) => {
-                let area = mapped.container().metadata().map_err(|error| Error::core(mapped.path(), error))?;
+            Self::P64(set) => {
+                let area = set.metadata()?;
                 area.ok_or_else(|| {
                     let reason = "the container has no tensor p64.metadata, so the constants a forward pass needs are \
                                   unknown; convert the model again from its GGUF";
-                    Error::refused(mapped.path(), reason)
+                    Error::refused(set.path(), reason)
                 })
             }
         }
@@ -84,11 +84,11 @@ pub struct LoadedModel {
 }
 
 impl LoadedModel {
-    /// Maps the file, validates it, binds the architecture's tensors and builds the tokenizer. A GGUF has no checksums,
+    /// Maps the file (of a split set all files), validates it, binds the architecture's tensors and builds the tokenizer. A GGUF has no checksums,
     /// so `options` are for P64 files alone.
     ///
     /// # Errors
-    /// What [`MappedContainer::open`] or [`MappedGguf::open`] refuse; [`Error::Refused`] with what this build lacks for
+    /// What [`MappedSet::open`] or [`MappedGguf::open`] refuse; [`Error::Refused`] with what this build lacks for
     /// the model; the tokenizer's errors.
     pub fn open(path: &Path, options: &MapOptions) -> Result<Self> {
         let (source, warnings) = match files::kind(path)? {
@@ -98,14 +98,13 @@ impl LoadedModel {
                 (Source::Gguf(mapped), Vec::new())
             }
             Kind::P64 => {
-                let (mapped, warnings) = MappedContainer::open(path, options)?;
-                let container = mapped.container();
-                if container.tokenizer().is_none() && !container.flags().contains(Flags::RAW_TRANSCODE) {
+                let (set, warnings) = MappedSet::open(path, options)?;
+                if set.tokenizer().is_none() && !set.flags().contains(Flags::RAW_TRANSCODE) {
                     let reason = "the container says it is a complete model but has no tokenizer section; convert the \
                                   model again from its source";
                     return Err(Error::refused(path, reason));
                 }
-                (Source::P64(mapped), warnings)
+                (Source::P64(set), warnings.into_iter().map(|(_, warning)| warning).collect())
             }
             kind => return Err(files::other_kind(path, kind, Kind::P64)),
         };
@@ -144,11 +143,11 @@ impl LoadedModel {
         self.cell.borrow_owner().metadata()
     }
 
-    /// The container, where the file is one.
+    /// The container, where the model lies in one.
     #[must_use]
     pub fn container(&self) -> Option<&Container<'_>> {
         match self.cell.borrow_owner() {
-            Source::P64(mapped) => Some(mapped.container()),
+            Source::P64(set) => set.single(),
             Source::Gguf(_) => None,
         }
     }
@@ -168,11 +167,11 @@ impl LoadedModel {
         self.cell.borrow_owner().path()
     }
 
-    /// Length of the file in bytes.
+    /// Length of the file in bytes; of a split set, of all its files.
     #[must_use]
     pub fn file_size(&self) -> u64 {
         match self.cell.borrow_owner() {
-            Source::P64(mapped) => mapped.container().file_len(),
+            Source::P64(set) => set.file_len(),
             Source::Gguf(mapped) => mapped.gguf().file_len(),
         }
     }
@@ -233,8 +232,8 @@ fn count_types(source: &Source) -> BTreeMap<&'static str, (u64, u64)> {
                 add(tensor.dtype, tensor.shape.elements().unwrap_or(0), tensor.size);
             }
         }
-        Source::P64(mapped) => {
-            for info in mapped.container().tensors().filter(|info| !info.name().starts_with("p64.")) {
+        Source::P64(set) => {
+            for info in set.tensors().map(|tensor| tensor.info).filter(|info| !info.name().starts_with("p64.")) {
                 add(info.dtype(), info.shape().elements().unwrap_or(0), info.extent().len());
             }
         }
@@ -249,10 +248,9 @@ fn bind(source: &Source) -> Result<BoundModel<'_>> {
     let explain = |error| explain::sentence(source, &metadata, error);
     let config = Config::read(&metadata).map_err(explain)?;
     match source {
-        Source::P64(mapped) => {
-            let container = mapped.container();
-            config.check_hparams(container.hparams()).map_err(|error| Error::core(path, error))?;
-            bind_model(container, config)
+        Source::P64(set) => {
+            config.check_hparams(&set.hparams()).map_err(|error| Error::core(path, error))?;
+            bind_model(&SetWeights(set), config)
         }
         Source::Gguf(mapped) => bind_model(&GgufWeights(mapped), config),
     }

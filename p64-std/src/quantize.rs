@@ -8,26 +8,33 @@
 //! ```
 //!
 //! Every encoder chooses scales and integers by the squared error of what a reader will compute: integers are chosen
-//! against the scale as it is stored, rounded to F16 and to the bits of its group, never against the ideal one. Q4_0 and
-//! Q8_0 without importance are the exceptions: there the bytes are those of GGML's reference code.
+//! against the scale as it is stored, rounded to F16 and to the bits of its group, never against the ideal one. Q8_0,
+//! and Q4_0 without importance, are the exceptions: there the bytes are those of GGML's reference code.
 #![forbid(unsafe_code)]
 
 mod affine;
 mod error;
 mod float;
+mod imatrix;
 mod iq4;
 mod k_affine;
 mod k_symmetric;
 mod lanes;
 mod linear;
 mod measure;
+mod mix;
 mod pack;
+mod profile;
+mod rules;
 mod symmetric;
 mod trits;
 mod weights;
 
 pub use error::QuantizeError;
+pub use imatrix::{Imatrix, Importance};
 pub use measure::TensorError;
+pub use profile::Profile;
+pub use rules::{ModelFacts, Rule, Rules, Target, TensorFacts, is_weight};
 pub use trits::{TernaryScale, encode_ternary};
 
 use p64_core::{DType, Shape};
@@ -45,7 +52,7 @@ pub fn supports(dtype: DType) -> bool {
 ///
 /// `importance` weighs the squared error of each column, the same for every row: the mean squared activation that an
 /// importance matrix records. It changes the choice of scales and integers, never the format. Types without a choice
-/// (F32, F16, BF16, ternary) ignore it.
+/// (the floats, Q8_0, ternary) ignore it.
 ///
 /// [`DType::Ternary`] has one scale for a whole tensor, so that `values` are the whole tensor there; a caller that has it in
 /// parts takes [`TernaryScale`] and [`encode_ternary`].

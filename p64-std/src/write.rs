@@ -9,14 +9,17 @@
 //! Files are strict (spec §1.1), and the same descriptions, options and payloads give the same bytes.
 
 mod error;
+mod holes;
 mod order;
 mod pairs;
 mod plan;
 mod q42t;
+mod revise;
 mod sections;
 mod writer;
 
 pub use error::PlanError;
+pub use holes::Holes;
 pub use order::file_order;
 pub use pairs::{Pairs, area};
 pub use plan::{LayoutOptions, Model, Plan, TensorDescription};

@@ -219,6 +219,7 @@ pub fn file(code: Code) -> Option<Vec<u8>> {
             a.flags &= !0x10;
         }),
         Code::UnknownDType => built(|a| a.tensors[8].dtype = 4),
+        Code::NeedlessVersion => changed(|f| put_u16(f, at::VERSION, 5)),
         Code::VersionThreeFlags => changed(|f| put_u16(f, at::VERSION, 3)),
         _ => return None,
     })

@@ -53,9 +53,15 @@ pub fn refix(file: &mut [u8]) {
     }
     let table = usize_at(file, at::CHECKSUMS);
     let entries = usize_at(file, at::TENSOR_TABLE);
+    let wide = file[at::VERSION..at::FLAGS] == [5, 0];
     for index in 0..usize_at(file, at::TENSOR_COUNT).min(file.len() / 64) {
         let Some(entry) = file.get(entries + 64 * index..entries + 64 * index + 64) else { break };
-        let (start, len) = (usize_at(entry, 32), usize_at(entry, 36));
+        let (mut start, mut len) = (usize_at(entry, 32), usize_at(entry, 36));
+        if wide {
+            // On a 32-bit machine no slice is as long as that.
+            start = start.saturating_add(usize_at(entry, 56).saturating_mul(1 << 31).saturating_mul(2));
+            len = len.saturating_add(usize_at(entry, 60).saturating_mul(1 << 31).saturating_mul(2));
+        }
         let Some(crc) = file.get(start..start.saturating_add(len)).map(checksum) else { continue };
         if let Some(slot) = file.get_mut(table + 4 + 4 * index..table + 8 + 4 * index) {
             slot.copy_from_slice(&crc.to_le_bytes());

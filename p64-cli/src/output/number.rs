@@ -60,6 +60,20 @@ pub fn ratio(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { float(part) / float(whole) }
 }
 
+/// A real number in four digits: `0.0123`, `-1.5`, `3.2e-7`; `0` only for zero itself.
+pub fn short(number: f64) -> String {
+    let magnitude = number.abs();
+    if number == 0.0 {
+        "0".to_owned()
+    } else if !(1e-3..1e4).contains(&magnitude) {
+        format!("{number:.2e}")
+    } else if magnitude < 1.0 {
+        format!("{number:.5}")
+    } else {
+        format!("{number:.3}")
+    }
+}
+
 /// `thing` or `things`, after its number.
 pub fn plural(count: u64, thing: &str) -> String {
     format!("{} {thing}{}", grouped(count), if count == 1 { "" } else { "s" })
@@ -110,6 +124,10 @@ mod tests {
         assert_eq!(duration(Duration::from_micros(3_200)), "3.2 ms");
         assert_eq!(duration(Duration::from_millis(1_500)), "1.5 s");
         assert_eq!(duration(Duration::from_secs(125)), "2 min 05 s");
+        assert_eq!(
+            [0.0, 0.012_34, -1.5, 3.21e-7, 123_456.0].map(short),
+            ["0", "0.01234", "-1.500", "3.21e-7", "1.23e5"]
+        );
         assert_eq!(plural(1, "tensor"), "1 tensor");
         assert_eq!(plural(1000, "tensor"), "1,000 tensors");
     }

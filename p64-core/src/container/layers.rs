@@ -3,6 +3,7 @@
 
 use super::{Container, TensorInfo};
 use crate::extent::Extent;
+use crate::layout::header::OffsetWidth;
 use crate::layout::role::Role;
 use crate::layout::schedule::RawLayerScheduleEntry;
 use crate::num;
@@ -23,10 +24,10 @@ pub struct LayerUnit {
 
 impl LayerUnit {
     /// What a schedule record says.
-    pub(crate) fn of_record(layer: u32, record: &RawLayerScheduleEntry) -> Option<Self> {
+    pub(crate) fn of_record(layer: u32, record: &RawLayerScheduleEntry, width: OffsetWidth) -> Option<Self> {
         Some(Self {
             layer,
-            extent: Extent::between(u64::from(record.blob_begin.get()), u64::from(record.blob_end.get()))?,
+            extent: Extent::between(record.begin(width), record.end(width))?,
             tensor_count: u32::from(record.tensor_count.get()),
             roles_mask: record.roles_mask.get(),
         })
@@ -59,16 +60,16 @@ impl<'a> Container<'a> {
             return None;
         }
         if let Some(record) = self.parts.schedule.and_then(|records| records.get(num::index(layer))) {
-            return LayerUnit::of_record(layer, record);
+            return LayerUnit::of_record(layer, record, self.offset_width());
         }
-        LayerUnit::of(layer, layer_unit(layer, self.parts.entries))
+        LayerUnit::of(layer, layer_unit(layer, self.parts.entries, self.offset_width()))
     }
 
     /// The units of all layers, in order: from the schedule, or computed in one pass where the table goes layer by layer,
     /// else in one pass a layer.
     pub fn layers(&self) -> impl Iterator<Item = LayerUnit> + use<'a> {
         let container = *self;
-        let mut rest = Grouped::new(container.parts.entries, container.n_layer());
+        let mut rest = Grouped::new(container.parts.entries, container.n_layer(), container.offset_width());
         (0..container.n_layer()).filter_map(move |layer| match rest.as_mut().filter(|_| !container.has_schedule()) {
             Some(rest) => LayerUnit::of(layer, rest.next(layer)),
             None => container.layer(layer),

@@ -6,6 +6,7 @@ use crate::error::Result;
 use crate::extent::Extent;
 use crate::kernel::Matrix;
 use crate::layout::dtype::DType;
+use crate::layout::header::OffsetWidth;
 use crate::layout::role::Role;
 use crate::layout::shape::Shape;
 use crate::layout::tensor::RawTensorEntry;
@@ -19,6 +20,7 @@ pub struct TensorInfo<'a> {
     name: &'a str,
     shape: Shape,
     entry: &'a RawTensorEntry,
+    width: OffsetWidth,
 }
 
 impl<'a> TensorInfo<'a> {
@@ -61,7 +63,7 @@ impl<'a> TensorInfo<'a> {
     /// Where the payload lies in the file.
     #[must_use]
     pub fn extent(&self) -> Extent {
-        self.entry.extent()
+        self.entry.extent(self.width)
     }
 
     /// Offset in the source's data region; [`RawTensorEntry::NO_SOURCE`] for tensors the converter added.
@@ -126,7 +128,8 @@ impl<'a> Container<'a> {
         let entry = self.parts.entries.get(num::index(index))?;
         let dims = entry.dimensions.map(|dimension| dimension.get());
         let shape = dims.get(..num::index(entry.rank.get())).and_then(Shape::new)?;
-        Some(TensorInfo { index, name: name_at(entry, self.parts.strings), shape, entry })
+        let name = name_at(entry, self.parts.strings);
+        Some(TensorInfo { index, name, shape, entry, width: self.offset_width() })
     }
 
     /// All tensors in table order, which is file order.

@@ -7,8 +7,11 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 /// `p64\0`, the first four bytes of every P64 file.
 pub const MAGIC: [u8; 4] = *b"p64\0";
-/// The version our writer emits and every reader accepts.
+/// The version our writer emits for a file of less than 4 GiB, and every reader accepts.
 pub const VERSION: u16 = 4;
+/// The version of files of 4 GiB and more: [`VERSION`] with the high words of blob offsets and lengths in bytes that it
+/// reserves (spec §15.1).
+pub const VERSION_LARGE: u16 = 5;
 /// The version [`Policy::Compatible`](crate::validate::Policy::Compatible) also reads: the same layout without flag bits 3..6.
 pub const VERSION_3: u16 = 3;
 
@@ -46,7 +49,33 @@ pub struct RawHeader {
 
 const _: () = assert!(size_of::<RawHeader>() == super::RECORD);
 
+/// How many bits of a blob's offset and length a container version stores. Below version 5 the bytes of the high words
+/// are reserved; the QualiaDB writers put other things there, so they must not be taken for offsets.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum OffsetWidth {
+    /// 32, of container versions 3 and 4.
+    #[default]
+    Bits32,
+    /// 64, of container version 5.
+    Bits64,
+}
+
+impl OffsetWidth {
+    /// The number whose halves stand in two fields.
+    #[must_use]
+    pub fn join(self, low: U32, high: U32) -> u64 {
+        let high = if self == Self::Bits64 { high.get() } else { 0 };
+        (u64::from(high) << 32) | u64::from(low.get())
+    }
+}
+
 impl RawHeader {
+    /// The width of the version's offsets.
+    #[must_use]
+    pub fn offset_width(&self) -> OffsetWidth {
+        if self.version.get() == VERSION_LARGE { OffsetWidth::Bits64 } else { OffsetWidth::Bits32 }
+    }
+
     /// The flag bits.
     #[must_use]
     pub fn flags(&self) -> Flags {

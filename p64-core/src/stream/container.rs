@@ -11,7 +11,7 @@ use crate::error::{Code, Error, Place, Result};
 use crate::extent::Extent;
 use crate::layout::dtype::DType;
 use crate::layout::flags::Flags;
-use crate::layout::header::RawHeader;
+use crate::layout::header::{OffsetWidth, RawHeader};
 use crate::layout::hparams::RawHParams;
 use crate::layout::manifold::RawManifold;
 use crate::layout::role::Role;
@@ -46,6 +46,7 @@ pub struct StreamTensor {
     index: u32,
     shape: Shape,
     entry: RawTensorEntry,
+    width: OffsetWidth,
 }
 
 impl StreamTensor {
@@ -82,7 +83,7 @@ impl StreamTensor {
     /// Where the payload lies in the file.
     #[must_use]
     pub fn extent(&self) -> Extent {
-        self.entry.extent()
+        self.entry.extent(self.width)
     }
 
     /// Offset in the source's data region; [`RawTensorEntry::NO_SOURCE`] for tensors the converter added.
@@ -191,7 +192,7 @@ impl<'b, R: ReadAt> StreamContainer<'b, R> {
         }
         let entry = self.facts.entry(&mut self.window, index)?;
         let shape = shape_of(&entry).ok_or_else(|| self.window.changed(self.facts.entry_at(index)))?;
-        Ok(StreamTensor { index, shape, entry })
+        Ok(StreamTensor { index, shape, entry, width: self.facts.header.offset_width() })
     }
 
     /// A tensor's name, in the front of `out`.
@@ -283,17 +284,18 @@ impl<'b, R: ReadAt> StreamContainer<'b, R> {
     }
 
     fn unit(&mut self, layer: u32) -> Checked<LayerUnit> {
+        let width = self.facts.header.offset_width();
         let schedule = self.facts.sections.schedule.filter(|_| self.facts.has_schedule && layer < self.n_layer());
         let (unit, at) = if let Some(schedule) = schedule {
             let at = schedule.start().saturating_add(u64::from(layer).saturating_mul(64));
             let record: RawLayerScheduleEntry = self.window.record(at)?;
-            (LayerUnit::of_record(layer, &record), at)
+            (LayerUnit::of_record(layer, &record, width), at)
         } else {
             let mut unit = Unit::default();
             for index in 0..self.tensor_count() {
                 let entry = self.facts.next_entry(&mut self.window, index)?;
                 if entry.manifold_idx.get() == layer {
-                    unit.add(&entry);
+                    unit.add(&entry, width);
                 }
             }
             (LayerUnit::of(layer, unit), self.facts.sections.tensors.start())

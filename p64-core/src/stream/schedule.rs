@@ -37,6 +37,7 @@ impl Schedule {
         window: &mut Window<'_, R>,
         report: &mut Report<'_>,
     ) -> Checked<()> {
+        let width = facts.header.offset_width();
         let (tensors, layers) = (facts.header.tensor_count.get(), facts.hparams.n_layer.get());
         match self {
             Self::Group { index, .. } if *index >= tensors => *self = Self::compare(true),
@@ -59,11 +60,11 @@ impl Schedule {
                 match entry.filter(|entry| !later(entry.manifold_idx.get())) {
                     Some(entry) => {
                         if entry.manifold_idx.get() == *layer {
-                            unit.add(&entry);
+                            unit.add(&entry, width);
                         }
                         *cursor = cursor.saturating_add(1);
                     }
-                    None => match compare(*layer, &record(window, extent, *layer)?, *unit) {
+                    None => match compare(*layer, &record(window, extent, *layer)?, width, *unit) {
                         Ok(()) => {
                             *cursor = if *grouped { *cursor } else { 0 };
                             *layer = layer.saturating_add(1);
@@ -85,7 +86,7 @@ impl Schedule {
             }
             Self::Reserved { layer } if *layer >= layers => *self = Self::Done(true),
             Self::Reserved { layer } => {
-                check_reserved(*layer, &record(window, extent, *layer)?, extent, report)?;
+                check_reserved(*layer, &record(window, extent, *layer)?, width, extent, report)?;
                 *layer = layer.saturating_add(1);
             }
             Self::Done(_) => {}

@@ -385,7 +385,7 @@ fn check_entry<R: ReadAt>(
 ) -> Checked<()> {
     let entry = facts.next_entry(window, index)?;
     let manifold_count = u64::from(facts.hparams.n_layer.get()).saturating_add(1);
-    entries::check_one(&entry, index, facts.entry_at(index), manifold_count, report)?;
+    entries::check_one(&entry, index, facts.entry_at(index), manifold_count, facts.header.offset_width(), report)?;
     types.add(&entry);
     Ok(())
 }
@@ -492,7 +492,7 @@ impl Facts {
         crc: &mut u32,
     ) -> Checked<bool> {
         let entry = self.entry(window, index)?;
-        let blob = entry.extent();
+        let blob = entry.extent(self.header.offset_width());
         if *done < blob.len() {
             let bytes = window.some(blob.start().saturating_add(*done), blob.end())?;
             *crc = checksum.update(*crc, bytes);

@@ -6,7 +6,7 @@ use super::sections::Sections;
 use crate::error::{Code, Error, Place, Section};
 use crate::extent::{Extent, align_up, is_aligned};
 use crate::layout::flags::Flags;
-use crate::layout::header::RawHeader;
+use crate::layout::header::{OffsetWidth, RawHeader};
 use crate::layout::tensor::RawTensorEntry;
 use crate::layout::{PACK_ALIGN, SECTION_ALIGN};
 use crate::num;
@@ -38,6 +38,7 @@ pub(crate) struct Blobs {
     len: u64,
     page: u64,
     packed: bool,
+    width: OffsetWidth,
     floor: u64,
     /// Where the last one ended.
     end: u64,
@@ -52,6 +53,7 @@ impl Blobs {
             len,
             page: u64::from(header.page_size.get()),
             packed: header.flags().contains(Flags::LAYER_PACK),
+            width: header.offset_width(),
             floor: sections.blob_floor,
             end: sections.checksums.end(),
             group: None,
@@ -62,7 +64,7 @@ impl Blobs {
     #[inline(never)]
     pub(crate) fn accept(&mut self, index: u32, entry: &RawTensorEntry, report: &mut Report<'_>) -> Checked<Extent> {
         let error = |code| Error::new(code, Place::Tensor(index));
-        let extent = entry.extent();
+        let extent = entry.extent(self.width);
         let manifold_idx = entry.manifold_idx.get();
         let within = self.packed && self.group == Some(manifold_idx);
         let alignment = if within { PACK_ALIGN.min(self.page) } else { self.page };

@@ -6,6 +6,7 @@ use super::sections::Sections;
 use crate::crc32c::Checksum;
 use crate::error::{Code, Error, Place, Result, Section};
 use crate::extent::Extent;
+use crate::layout::header::OffsetWidth;
 use crate::layout::tensor::RawTensorEntry;
 use crate::num;
 use zerocopy::little_endian::U32;
@@ -30,9 +31,15 @@ pub(crate) fn compare_metadata(expected: u32, found: u32, sections: &Sections, r
     Err(report.refuse(error.values(u64::from(expected), u64::from(found))))
 }
 
-pub(super) fn check_blobs(file: &[u8], entries: &[RawTensorEntry], table: &[U32], checksum: Checksum) -> Result<()> {
+pub(super) fn check_blobs(
+    file: &[u8],
+    entries: &[RawTensorEntry],
+    width: OffsetWidth,
+    table: &[U32],
+    checksum: Checksum,
+) -> Result<()> {
     (0..num::count(entries.len())).zip(entries).try_for_each(|(index, entry)| {
-        let bytes = entry.extent().of(file).unwrap_or_default();
+        let bytes = entry.extent(width).of(file).unwrap_or_default();
         check_blob(bytes, index, table, checksum)
     })
 }

@@ -7,12 +7,13 @@ use crate::error::{Code, Error, Place, Section};
 use crate::layout::RECORD;
 use crate::layout::dtype::{DType, SizeError};
 use crate::layout::flags::Flags;
-use crate::layout::header::RawHeader;
+use crate::layout::header::{OffsetWidth, RawHeader};
 use crate::layout::hparams::RawHParams;
 use crate::layout::role::Role;
 use crate::layout::shape::Shape;
 use crate::layout::tensor::RawTensorEntry;
 use crate::num;
+use zerocopy::IntoBytes;
 
 pub(super) fn check(
     entries: &[RawTensorEntry],
@@ -25,7 +26,7 @@ pub(super) fn check(
     let mut types = Types::default();
     for (index, entry) in (0u32..).zip(entries) {
         let start = sections.tensors.start().saturating_add(u64::from(index).saturating_mul(num::wide(RECORD)));
-        check_one(entry, index, start, manifold_count, report)?;
+        check_one(entry, index, start, manifold_count, header.offset_width(), report)?;
         types.add(entry);
     }
     types.check_flags(header, report)
@@ -66,6 +67,7 @@ pub(crate) fn check_one(
     index: u32,
     start: u64,
     manifold_count: u64,
+    width: OffsetWidth,
     report: &mut Report<'_>,
 ) -> Checked<()> {
     let error = |code, at: u64| Error::new(code, Place::Tensor(index)).at(start.saturating_add(at));
@@ -96,7 +98,7 @@ pub(crate) fn check_one(
     {
         report.warn(error(Code::UnknownRole, 4).values(0, u64::from(id)));
     }
-    let blob_size = u64::from(entry.blob_size.get());
+    let blob_size = entry.len(width);
     match dtype.byte_len(&shape) {
         Ok(Some(needed)) if needed != blob_size => {
             return Err(report.refuse(error(Code::BlobSize, 36).values(needed, blob_size)));
@@ -108,7 +110,8 @@ pub(crate) fn check_one(
             return Err(report.refuse(error(Code::PartialBlock, 16).values(u64::from(elements), shape.row_len())));
         }
     }
-    if let Some((at, byte)) = super::first_nonzero(&entry.reserved, 56) {
+    let high = entry.as_bytes().get(56..).unwrap_or_default();
+    if let Some((at, byte)) = super::first_nonzero(high, 56).filter(|_| width == OffsetWidth::Bits32) {
         report.deviation(error(Code::ReservedEntry, at).values(0, byte))?;
     }
     Ok(())

@@ -4,7 +4,7 @@
 use super::policy::{Checked, Policy, Report};
 use crate::error::{Code, Error, Place, Section};
 use crate::layout::flags::Flags;
-use crate::layout::header::{MAGIC, RawHeader, VERSION, VERSION_3};
+use crate::layout::header::{MAGIC, RawHeader, VERSION, VERSION_3, VERSION_LARGE};
 use crate::layout::{MIN_PAGE_SIZE, RECORD};
 use crate::limits::MAX_FILE_V4;
 use crate::num;
@@ -31,12 +31,14 @@ pub(crate) fn check<'a>(file: &'a [u8], len: u64, report: &mut Report<'_>) -> Ch
     let version = header.version.get();
     let wrong_version = error(Code::BadVersion, 4).values(u64::from(VERSION), u64::from(version));
     match (version, report.policy()) {
-        (VERSION, _) => {}
+        (VERSION, _) | (VERSION_LARGE, _) => {}
         (VERSION_3, Policy::Compatible) => report.warn(wrong_version),
         _ => return Err(report.refuse(wrong_version)),
     }
-    if len >= MAX_FILE_V4 {
-        return Err(report.refuse(error(Code::FileTooLarge, 0).values(MAX_FILE_V4, len)));
+    match (len < MAX_FILE_V4, version == VERSION_LARGE) {
+        (false, false) => return Err(report.refuse(error(Code::FileTooLarge, 0).values(MAX_FILE_V4, len))),
+        (true, true) => report.deviation(error(Code::NeedlessVersion, 4).values(MAX_FILE_V4, len))?,
+        _ => {}
     }
 
     let flags = header.flags();

@@ -8,7 +8,7 @@ use crate::layout::flags::Flags;
 use crate::layout::header::RawHeader;
 use crate::layout::hparams::RawHParams;
 use crate::layout::{RECORD, SECTION_ALIGN};
-use crate::limits::MAX_LAYERS;
+use crate::limits::{MAX_FILE_V4, MAX_LAYERS};
 use crate::num;
 use crate::tokenizer::Tokenizer;
 use zerocopy::FromBytes;
@@ -90,7 +90,9 @@ impl Sections {
         let n_layer = u64::from(n_layer);
         let tensor_count = u64::from(header.tensor_count.get());
         let checksum_start = header.checksum_offset.get();
-        self.checksums = place(Section::Checksums, checksum_start, tensor_count.saturating_add(1), 4, len, report)?;
+        // The blobs alone may lie past 4 GiB.
+        let front = len.min(MAX_FILE_V4);
+        self.checksums = place(Section::Checksums, checksum_start, tensor_count.saturating_add(1), 4, front, report)?;
         let limit = self.checksums.start();
         let table = header.tensor_table_offset.get();
         self.tensors = place(Section::TensorTable, table, tensor_count, record, limit, report)?;

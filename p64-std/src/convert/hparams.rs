@@ -10,7 +10,7 @@ const DEFAULT_FREQ_BASE: f32 = 10_000.0;
 ///
 /// # Errors
 /// A key that is there with another type than its meaning needs, by name.
-pub(super) fn read(metadata: &Metadata<'_>) -> Result<RawHParams, (String, Error)> {
+pub(crate) fn read(metadata: &Metadata<'_>) -> Result<RawHParams, (String, Error)> {
     let mut hparams = RawHParams::default();
     let Some(arch) = named("general.architecture", |key| metadata.str(key))? else { return Ok(hparams) };
     let key = |suffix: &str| format!("{arch}.{suffix}");
@@ -30,7 +30,7 @@ pub(super) fn read(metadata: &Metadata<'_>) -> Result<RawHParams, (String, Error
 }
 
 /// Whether the five integers that a complete model needs are there.
-pub(super) fn is_complete(hparams: &RawHParams) -> bool {
+pub(crate) fn is_complete(hparams: &RawHParams) -> bool {
     let needed = [hparams.n_layer, hparams.n_embd, hparams.n_head, hparams.n_kv_head, hparams.vocab_size];
     needed.iter().all(|value| value.get() != 0)
 }

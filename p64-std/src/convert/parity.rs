@@ -1,12 +1,11 @@
 //! Source parity (spec §13.1): a container against the GGUF it was made from.
 
-use super::provenance::is_added;
 use super::source::for_each_piece;
 use super::{Phase, Progress};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::gguf::{GgufFile, GgufSet, GgufTensor};
-use crate::map::{MapOptions, MappedContainer};
-use p64_core::container::{Container, METADATA_NAME};
+use crate::map::{MapOptions, MappedSet};
+use p64_core::container::METADATA_NAME;
 use p64_core::hash::fnv1a64;
 use p64_core::validate::Integrity;
 use std::path::Path;
@@ -38,20 +37,16 @@ impl ParityReport {
 pub fn check_parity(gguf: &Path, p64: &Path, progress: &mut dyn FnMut(Progress)) -> Result<ParityReport> {
     let set = GgufSet::open(gguf)?;
     let options = MapOptions { integrity: Integrity::Lazy, ..MapOptions::default() };
-    let (mapped, _) = MappedContainer::open(p64, &options)?;
-    let container = mapped.container();
-    let core = |error| Error::core(p64, error);
+    let (container, _) = MappedSet::open(p64, &options)?;
 
     let mut report = ParityReport::default();
-    let stored = container.tensors().filter(|info| !is_added(info.name())).count() as u64;
+    let stored = container.tensors().count() as u64;
     let found = set.tensors().count() as u64;
     if stored != found {
         report.differences.push(format!("the container has {stored} tensors, the source {found}"));
     }
-    let area = container.tensor_named(METADATA_NAME).map_err(core)?;
-    let pairs = area.and_then(|tensor| tensor.bytes().split_first_chunk::<8>());
-    let same_keys = pairs.is_some_and(|(count, bytes)| {
-        u64::from_le_bytes(*count) == u64::from(set.metadata().len()) && bytes == set.metadata().pair_bytes()
+    let same_keys = container.metadata()?.is_some_and(|stored| {
+        stored.len() == set.metadata().len() && stored.pair_bytes() == set.metadata().pair_bytes()
     });
     if !same_keys {
         report.differences.push(format!("{METADATA_NAME} is not the source's key-value area"));
@@ -61,7 +56,7 @@ pub fn check_parity(gguf: &Path, p64: &Path, progress: &mut dyn FnMut(Progress))
     let mut buffer = Vec::new();
     for (part, tensor) in set.tensors() {
         report.tensors = report.tensors.saturating_add(1);
-        if let Some(what) = compare(container, part, tensor, &mut buffer, p64)? {
+        if let Some(what) = compare(&container, part, tensor, &mut buffer)? {
             report.differences.push(format!("{}: {what}", tensor.name));
         }
         report.bytes = report.bytes.saturating_add(tensor.size);
@@ -71,13 +66,13 @@ pub fn check_parity(gguf: &Path, p64: &Path, progress: &mut dyn FnMut(Progress))
 }
 
 fn compare(
-    container: &Container<'_>,
+    container: &MappedSet,
     part: &GgufFile,
     tensor: &GgufTensor<'_>,
     buffer: &mut Vec<u8>,
-    p64: &Path,
 ) -> Result<Option<String>> {
-    let Some(info) = container.find(tensor.name) else { return Ok(Some("missing in the container".to_owned())) };
+    let Some(found) = container.find(tensor.name) else { return Ok(Some("missing in the container".to_owned())) };
+    let info = found.info;
     if info.dtype() != tensor.dtype {
         return Ok(Some(format!("type {} in the container, {} in the source", info.dtype(), tensor.dtype)));
     }
@@ -93,7 +88,7 @@ fn compare(
     if info.extent().len() != tensor.size {
         return Ok(Some(format!("{} bytes in the container, {} in the source", info.extent().len(), tensor.size)));
     }
-    let stored = container.tensor(&info).map_err(|error| Error::core(p64, error))?;
+    let stored = found.tensor()?;
     let mut rest = stored.bytes();
     let mut at = 0u64;
     let mut difference = None;

@@ -9,7 +9,7 @@ use p64_core::metadata::Metadata;
 ///
 /// # Errors
 /// Why the keys make no tokenizer, as a sentence that names the key.
-pub(super) fn read(metadata: &Metadata<'_>) -> Result<Option<Vec<u8>>, String> {
+pub(crate) fn read(metadata: &Metadata<'_>) -> Result<Option<Vec<u8>>, String> {
     let typed = |(key, error): (String, p64_core::Error)| format!("{key}: {error}");
     let Some(tokens) = named("tokenizer.ggml.tokens", |key| metadata.array(key)).map_err(typed)? else {
         return Ok(None);

@@ -4,9 +4,10 @@ use super::error::{Error as GgufError, Place, Problem};
 use super::file::GgufFile;
 use super::tensors::GgufTensor;
 use crate::error::{Error, Result};
+use crate::part_name::{self, PartName};
 use p64_core::metadata::Metadata;
 use std::collections::HashSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 const COUNT: &str = "split.count";
 const NUMBER: &str = "split.no";
@@ -31,7 +32,7 @@ impl GgufSet {
             return Ok(Self { parts: vec![first] });
         }
         let refuse = |problem| Err(Error::gguf(path, GgufError::new(problem, Place::Set)));
-        let Some(name) = PartName::of(path).filter(|name| name.count == count) else {
+        let Some(name) = PartName::of(path, part_name::GGUF).filter(|name| name.count == count) else {
             return refuse(Problem::SplitName { count });
         };
         if name.number != 1 {
@@ -83,34 +84,6 @@ impl GgufSet {
     }
 }
 
-/// A path of the form `<folder>/<stem>-00001-of-00003.gguf`.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct PartName {
-    folder: PathBuf,
-    stem: String,
-    /// Number of the file, from 1.
-    pub number: u64,
-    /// Files of the set.
-    pub count: u64,
-}
-
-impl PartName {
-    pub fn of(path: &Path) -> Option<Self> {
-        let name = path.file_name()?.to_str()?.strip_suffix(".gguf")?;
-        let (rest, count) = name.rsplit_once("-of-")?;
-        let (stem, number) = rest.rsplit_once('-')?;
-        let digits = |text: &str| {
-            (text.len() == 5 && text.bytes().all(|b| b.is_ascii_digit())).then(|| text.parse::<u64>().ok()).flatten()
-        };
-        let folder = path.parent().unwrap_or_else(|| Path::new("")).to_owned();
-        Some(Self { folder, stem: stem.to_owned(), number: digits(number)?, count: digits(count)? })
-    }
-
-    pub fn path(&self, number: u64) -> PathBuf {
-        self.folder.join(format!("{}-{number:05}-of-{:05}.gguf", self.stem, self.count))
-    }
-}
-
 /// A whole number among the keys; another type is refused.
 fn number(part: &GgufFile, key: &str) -> Result<Option<u64>> {
     let found = part.gguf().metadata().u32(key).map_err(|error| {
@@ -151,21 +124,4 @@ fn check(parts: &[GgufFile]) -> Result<()> {
         }
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn part_names() {
-        let name = PartName::of(Path::new("a/b-x-00001-of-00003.gguf")).expect("a part");
-        assert_eq!((name.stem.as_str(), name.number, name.count), ("b-x", 1, 3));
-        assert_eq!(name.path(3), Path::new("a/b-x-00003-of-00003.gguf"));
-        for other in
-            ["m.gguf", "m-1-of-3.gguf", "m-00001-of-00003.bin", "m-0000x-of-00003.gguf", "m-+0001-of-00003.gguf"]
-        {
-            assert_eq!(PartName::of(Path::new(other)), None, "{other}");
-        }
-    }
 }

@@ -121,6 +121,13 @@ impl MappedContainer {
     pub fn path(&self) -> &Path {
         &self.path
     }
+
+    /// The file's bytes before its checksum table: header, records, names and tokenizer, all of which have been checked.
+    #[must_use]
+    pub fn front(&self) -> &[u8] {
+        let end = usize::try_from(self.container().sections().checksums.start()).unwrap_or(0);
+        self.cell.borrow_owner().mapping.get(..end).unwrap_or_default()
+    }
 }
 
 impl fmt::Debug for MappedContainer {

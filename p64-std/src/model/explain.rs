@@ -26,7 +26,7 @@ pub(super) fn refuse_part(path: &Path, metadata: &Metadata<'_>) -> Result<()> {
 pub(super) fn refuse_empty(source: &Source, metadata: &Metadata<'_>) -> Result<()> {
     let any = match source {
         Source::Gguf(mapped) => !mapped.gguf().tensors().is_empty(),
-        Source::P64(mapped) => mapped.container().tensors().any(|info| !info.name().starts_with("p64.")),
+        Source::P64(set) => set.tensors().any(|tensor| !tensor.info.name().starts_with("p64.")),
     };
     if any {
         return Ok(());
@@ -113,7 +113,7 @@ fn pair<'a>(metadata: &Metadata<'a>, index: u32) -> Option<(&'a str, Value<'a>)>
 
 fn tensor_name(source: &Source, index: u32) -> Option<String> {
     match source {
-        Source::P64(mapped) => mapped.container().info(index).map(|info| info.name().to_owned()),
+        Source::P64(set) => set.info(index).map(|tensor| tensor.info.name().to_owned()),
         Source::Gguf(mapped) => {
             let tensor = mapped.gguf().tensors().get(usize::try_from(index).ok()?)?;
             Some(tensor.name.to_owned())

@@ -38,22 +38,16 @@ pub(super) fn q5_0(row: &[f32], importance: Option<&[f32]>, out: &mut [u8]) {
     }
 }
 
-/// Q8_0. Without importance the bytes are those of GGML's reference code: the scale maps the extreme value to 127.
-pub(super) fn q8_0(row: &[f32], importance: Option<&[f32]>, out: &mut [u8]) {
-    let weights = Weights::new(row, importance);
-    for ((values, out), start) in blocks::<34>(row, out) {
-        let (scale, quants) = match importance {
-            Some(_) => best::<-127, 127>(values, &weights.block(start, values)),
-            None => {
-                let scale = extreme(values).abs() / 127.0;
-                let inverse = inverse(scale);
-                // Half away from zero, as the reference does.
-                (scale, values.map(|value| (value * inverse).round()))
-            }
-        };
+/// Q8_0: the bytes of GGML's reference code, in which the scale maps the extreme value to 127. There is nothing to choose at
+/// eight bits that importance would change.
+pub(super) fn q8_0(row: &[f32], _: Option<&[f32]>, out: &mut [u8]) {
+    for ((values, out), _) in blocks::<34>(row, out) {
+        let scale = extreme(values).abs() / 127.0;
+        let inverse = inverse(scale);
         let [d0, d1, packed @ ..] = out;
         [*d0, *d1] = stored(scale).0;
-        *packed = quants.map(byte);
+        // Half away from zero, as the reference does.
+        *packed = values.map(|value| byte((value * inverse).round()));
     }
 }
 

@@ -230,6 +230,14 @@ impl<'de> Visitor<'de> for MetadataSeed {
     }
 }
 
+/// The pairs of a `__metadata__` that stands alone, as a container keeps it.
+pub(crate) fn parse_metadata(text: &str) -> Option<Vec<(String, String)>> {
+    let mut json = serde_json::Deserializer::from_str(text);
+    let pairs = json.deserialize_map(MetadataSeed).ok()?;
+    json.end().ok()?;
+    Some(pairs)
+}
+
 /// Names are usable and none stands twice; sorts the tensors by their bytes.
 fn check_names(header: &mut Header) -> Result<(), Error> {
     let tensors = &mut header.tensors;

@@ -79,7 +79,7 @@ impl Index {
 }
 
 /// Whether a name leads to a file of the folder that it is looked up in and nowhere else.
-pub(super) fn is_plain(name: &str) -> bool {
+pub(crate) fn is_plain(name: &str) -> bool {
     !matches!(name, "" | "." | "..") && !name.contains(['/', '\\', ':', '\0'])
 }
 

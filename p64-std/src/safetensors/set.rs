@@ -191,9 +191,7 @@ fn in_folder(folder: &Path) -> Result<PathBuf> {
     match (indexes.len(), files.len()) {
         (1, _) => Ok(indexes.remove(0)),
         (0, 1) => Ok(files.remove(0)),
-        (0, 0) => {
-            Err(Error::refused(folder, "the folder holds no safetensors file; name a .p64, .gguf or .safetensors file"))
-        }
+        (0, 0) => Err(Error::NotAFile { path: folder.to_owned(), what: "a folder" }),
         (0, count) => Err(Error::refused(
             folder,
             format!(

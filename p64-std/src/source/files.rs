@@ -1,14 +1,12 @@
 //! The files that tensors come from.
 
 use super::{Payload, SourceTensor};
-use crate::convert::provenance::is_added;
 use crate::error::{Error, Result};
 use crate::files;
 use crate::gguf::{GgufFile, GgufSet, GgufTensor};
-use crate::map::{MapOptions, MappedContainer};
+use crate::map::{MapOptions, MappedSet, SetTensor};
 use crate::safetensors::{self, SafetensorsSet};
 use crate::sniff::Kind;
-use p64_core::container::{Container, TensorInfo};
 use p64_core::metadata::Metadata;
 use p64_core::validate::Integrity;
 use p64_core::{DType, Shape};
@@ -19,8 +17,8 @@ use std::path::Path;
 pub enum OpenSource {
     /// A GGUF, or all files of a split one.
     Gguf(GgufSet),
-    /// A container.
-    P64(Box<MappedContainer>),
+    /// A container, or all files of a split set of them.
+    P64(Box<MappedSet>),
     /// One safetensors file, or all files of a sharded model; a container can hold every tensor of it.
     Safetensors(SafetensorsSet),
 }
@@ -39,8 +37,8 @@ impl OpenSource {
             Kind::Gguf => GgufSet::open(path).map(Self::Gguf),
             Kind::P64 => {
                 let options = MapOptions { integrity: Integrity::Lazy, ..MapOptions::default() };
-                let (mapped, _) = MappedContainer::open(path, &options)?;
-                Ok(Self::P64(Box::new(mapped)))
+                let (set, _) = MappedSet::open(path, &options)?;
+                Ok(Self::P64(Box::new(set)))
             }
             Kind::Safetensors | Kind::SafetensorsIndex => Self::open_safetensors(path),
             kind => Err(Error::NotAModel { path: path.to_owned(), kind }),
@@ -58,7 +56,7 @@ impl OpenSource {
     pub fn tensors(&self) -> Vec<SourceTensor<'_>> {
         match self {
             Self::Gguf(set) => gguf_tensors(set),
-            Self::P64(mapped) => container_tensors(mapped).into_iter().map(|(_, tensor)| tensor).collect(),
+            Self::P64(set) => container_tensors(set).into_iter().map(|(_, tensor)| tensor).collect(),
             // Opening has shown that each can be held.
             Self::Safetensors(set) => safetensors::tensors(set).unwrap_or_default(),
         }
@@ -71,7 +69,7 @@ impl OpenSource {
     pub fn metadata(&self) -> Result<Option<Metadata<'_>>> {
         match self {
             Self::Gguf(set) => Ok(Some(set.metadata())),
-            Self::P64(mapped) => mapped.container().metadata().map_err(|error| Error::core(mapped.path(), error)),
+            Self::P64(set) => set.metadata(),
             Self::Safetensors(_) => Ok(None),
         }
     }
@@ -83,18 +81,17 @@ pub(super) fn gguf_tensors(set: &GgufSet) -> Vec<SourceTensor<'_>> {
     tensors.map(|(file, tensor)| SourceTensor::new(tensor.name, tensor.offset, InGguf { file, tensor })).collect()
 }
 
-/// The tensors that come from the container's own source, with their place in its table, in that order.
-pub(super) fn container_tensors(mapped: &MappedContainer) -> Vec<(u32, SourceTensor<'_>)> {
-    let container = mapped.container();
-    let own = container.tensors().filter(|info| !is_added(info.name()));
-    own.map(|info| {
-        let payload = InContainer { path: mapped.path(), container, info };
-        let mut tensor = SourceTensor::new(info.name(), info.source_offset(), payload);
-        tensor.source_name_hash = Some(info.source_name_hash());
-        tensor.role = Some((info.role(), info.role().is_layer().then(|| info.manifold_idx())));
-        (info.index(), tensor)
-    })
-    .collect()
+/// The tensors that come from the container's own source, with their place in the whole model's table, in that order.
+pub(super) fn container_tensors(set: &MappedSet) -> Vec<(u32, SourceTensor<'_>)> {
+    set.tensors()
+        .map(|found| {
+            let info = found.info;
+            let mut tensor = SourceTensor::new(info.name(), info.source_offset(), InContainer(found));
+            tensor.source_name_hash = Some(info.source_name_hash());
+            tensor.role = Some((info.role(), info.role().is_layer().then(|| info.manifold_idx())));
+            (found.index, tensor)
+        })
+        .collect()
 }
 
 struct InGguf<'s> {
@@ -122,28 +119,24 @@ impl Payload for InGguf<'_> {
     }
 }
 
-struct InContainer<'s> {
-    path: &'s Path,
-    container: &'s Container<'s>,
-    info: TensorInfo<'s>,
-}
+struct InContainer<'s>(SetTensor<'s>);
 
 impl Payload for InContainer<'_> {
     fn dtype(&self) -> DType {
-        self.info.dtype()
+        self.0.info.dtype()
     }
 
     fn shape(&self) -> Shape {
-        self.info.shape()
+        self.0.info.shape()
     }
 
     fn len(&self) -> u64 {
-        self.info.extent().len()
+        self.0.info.extent().len()
     }
 
     fn read_at(&self, offset: u64, out: &mut [u8]) -> Result<()> {
-        inside(self.path, offset, out.len(), self.len())?;
-        let tensor = self.container.tensor(&self.info).map_err(|error| Error::core(self.path, error))?;
+        inside(self.0.part.path(), offset, out.len(), self.len())?;
+        let tensor = self.0.tensor()?;
         let start = usize::try_from(offset).unwrap_or(usize::MAX);
         let bytes = tensor.bytes().get(start..).and_then(|rest| rest.get(..out.len()));
         out.copy_from_slice(bytes.unwrap_or_default());
@@ -151,7 +144,7 @@ impl Payload for InContainer<'_> {
     }
 
     fn bytes(&self) -> Option<&[u8]> {
-        self.container.tensor(&self.info).ok().map(|tensor| tensor.bytes())
+        self.0.tensor().ok().map(|tensor| tensor.bytes())
     }
 }
 

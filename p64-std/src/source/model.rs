@@ -4,7 +4,7 @@ use super::{OpenSource, SourceModel};
 use crate::convert::provenance::{Provenance, default_order};
 use crate::error::{Error, Result};
 use crate::gguf::{GgufFile, GgufSet};
-use crate::map::MappedContainer;
+use crate::map::MappedSet;
 use crate::write::{self, Pairs};
 use p64_core::metadata::Metadata;
 
@@ -36,25 +36,25 @@ impl<'s> SourceModel<'s> {
         Ok(Self { tensors: super::files::gguf_tensors(set), metadata, provenance, notes: Vec::new() })
     }
 
-    /// The model of a container. It remembers what the container says of its own source.
+    /// The model of a container, or of all files of a split set. It remembers what the container says of its own source.
     ///
     /// # Errors
     /// [`Error::Refused`] for a complete model without `p64.metadata`, and for provenance that contradicts the tensors.
-    pub fn of_container(mapped: &'s MappedContainer) -> Result<Self> {
-        let (path, container) = (mapped.path(), mapped.container());
-        let core = |error| Error::core(path, error);
-        let metadata = container.metadata().map_err(core)?;
-        if metadata.is_none() && container.tokenizer().is_some() {
+    pub fn of_container(set: &'s MappedSet) -> Result<Self> {
+        let path = set.path();
+        let metadata = set.metadata()?;
+        if metadata.is_none() && set.tokenizer().is_some() {
             let reason =
                 "the container has no p64.metadata, the keys that a complete model needs; convert it from its source";
             return Err(Error::refused(path, reason));
         }
-        let provenance = container.provenance().map_err(core)?.unwrap_or(Metadata::EMPTY);
-        let known = Provenance::read(&provenance)
+        let own_keys = set.provenance_of_whole()?.unwrap_or_default();
+        let known = Provenance::read(&set.provenance()?.unwrap_or(Metadata::EMPTY))
             .map_err(|key| Error::refused(path, format!("p64.provenance: {key} makes no sense")))?;
-        let order = known.order.unwrap_or_else(|| default_order(container));
+        let order =
+            known.order.unwrap_or_else(|| default_order(set.tensors().map(|tensor| (tensor.index, tensor.info))));
         let mut by_index: Vec<_> =
-            super::files::container_tensors(mapped).into_iter().map(|(i, t)| (i, Some(t))).collect();
+            super::files::container_tensors(set).into_iter().map(|(i, t)| (i, Some(t))).collect();
         let mut tensors = Vec::with_capacity(by_index.len());
         for wanted in order {
             let at = by_index.binary_search_by_key(&wanted, |(index, _)| *index).ok();
@@ -66,7 +66,7 @@ impl<'s> SourceModel<'s> {
             return Err(Error::refused(path, format!("p64.source.tensor_order does not list {:?}", left.name)));
         }
         let metadata = metadata.as_ref().map(Pairs::from);
-        Ok(Self { tensors, metadata, provenance: Pairs::from(&provenance), notes: Vec::new() })
+        Ok(Self { tensors, metadata, provenance: own_keys, notes: Vec::new() })
     }
 }
 
@@ -78,7 +78,7 @@ impl OpenSource {
     pub fn model(&self) -> Result<SourceModel<'_>> {
         match self {
             Self::Gguf(set) => SourceModel::of_gguf(set),
-            Self::P64(mapped) => SourceModel::of_container(mapped),
+            Self::P64(set) => SourceModel::of_container(set),
             Self::Safetensors(set) => crate::safetensors::raw_model(set),
         }
     }

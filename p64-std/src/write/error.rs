@@ -4,14 +4,14 @@ use crate::error::Error;
 use p64_core::limits::{MAX_FILE_V4, MAX_LAYERS, MAX_STRING};
 use std::path::Path;
 
-/// A description or an option that no container of version 4 can hold.
+/// A description or an option that no container can hold.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PlanError {
-    /// An offset would not fit 32 bits.
-    #[error("the container would have {bytes} bytes, version 4 ends below {MAX_FILE_V4}")]
+    /// What stands before the blobs would not end below 4 GiB, or a blob not below 2^64.
+    #[error("the container would need {bytes} bytes before its blobs, which have room for {MAX_FILE_V4}")]
     TooLarge {
-        /// Bytes it would have.
+        /// Bytes it would need; [`u64::MAX`] for more than can be counted.
         bytes: u64,
     },
     /// More tensors than a `u32` counts.

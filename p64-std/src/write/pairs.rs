@@ -161,6 +161,13 @@ impl Pairs {
         self
     }
 
+    /// A value whose bytes, as they follow its type, are there already.
+    pub(crate) fn encoded(&mut self, key: &str, kind: ValueKind, bytes: &[u8]) -> &mut Self {
+        self.begin(key, kind);
+        self.bytes.extend_from_slice(bytes);
+        self
+    }
+
     /// Number of pairs.
     #[must_use]
     pub const fn len(&self) -> u64 {

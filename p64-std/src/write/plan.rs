@@ -6,6 +6,7 @@ use super::sections;
 use p64_core::extent::align_up;
 use p64_core::hash::fnv1a64;
 use p64_core::layout::flags::Flags;
+use p64_core::layout::header::{VERSION, VERSION_LARGE};
 use p64_core::layout::hparams::RawHParams;
 use p64_core::layout::tensor::RawTensorEntry;
 use p64_core::layout::{DEFAULT_PAGE_SIZE, MIN_PAGE_SIZE, PACK_ALIGN, SECTION_ALIGN};
@@ -105,12 +106,14 @@ pub struct Plan {
     /// Position in the model's tensors and file range of each blob, in file order.
     pub(super) blobs: Vec<(usize, Range<u64>)>,
     file_len: u64,
+    version: u16,
 }
 
 /// What [`sections::build`] puts into bytes.
 pub(super) struct Draft<'m> {
     pub model: &'m Model,
     pub options: LayoutOptions,
+    pub version: u16,
     pub flags: Flags,
     /// The tensors in file order, each with its file range.
     pub tensors: Vec<(&'m TensorDescription, Range<u64>)>,
@@ -118,10 +121,11 @@ pub(super) struct Draft<'m> {
 }
 
 impl Plan {
-    /// Works out every offset.
+    /// Works out every offset, and with the last of them the container version: 4 for a file of less than 4 GiB, 5 for any
+    /// other (spec §15.1).
     ///
     /// # Errors
-    /// [`PlanError`] when the model or the options cannot become a container of version 4.
+    /// [`PlanError`] when the model or the options cannot become a container.
     pub fn new(model: &Model, options: &LayoutOptions) -> Result<Self, PlanError> {
         check_options(options)?;
         check_model(model)?;
@@ -144,18 +148,22 @@ impl Plan {
             tensors.push((tensor, range.clone()));
             blobs.push((index, range));
         }
-        let file_len = align_up(end, SECTION_ALIGN).unwrap_or(u64::MAX);
-        if file_len >= MAX_FILE_V4 {
-            return Err(PlanError::TooLarge { bytes: file_len });
-        }
-        let front = sections::build(&Draft { model, options: *options, flags, tensors, layout })?;
-        Ok(Self { front, blobs, file_len })
+        let file_len = align_up(end, SECTION_ALIGN).ok_or(PlanError::TooLarge { bytes: u64::MAX })?;
+        let version = if file_len < MAX_FILE_V4 { VERSION } else { VERSION_LARGE };
+        let front = sections::build(&Draft { model, options: *options, version, flags, tensors, layout })?;
+        Ok(Self { front, blobs, file_len, version })
     }
 
     /// Bytes of the whole file.
     #[must_use]
     pub const fn file_len(&self) -> u64 {
         self.file_len
+    }
+
+    /// The container version.
+    #[must_use]
+    pub const fn version(&self) -> u16 {
+        self.version
     }
 
     /// Bytes of all payloads.

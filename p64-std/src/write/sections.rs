@@ -4,13 +4,15 @@ use super::error::PlanError;
 use super::plan::{Draft, Model, TensorDescription};
 use p64_core::extent::{Extent, align_up};
 use p64_core::layout::flags::Flags;
-use p64_core::layout::header::{MAGIC, RawHeader, VERSION};
+use p64_core::layout::header::{MAGIC, RawHeader};
 use p64_core::layout::manifold::RawManifold;
 use p64_core::layout::schedule::RawLayerScheduleEntry;
 use p64_core::layout::tensor::RawTensorEntry;
 use p64_core::layout::{RECORD, SECTION_ALIGN};
+use p64_core::limits::MAX_FILE_V4;
 use std::ops::Range;
 use zerocopy::IntoBytes;
+use zerocopy::little_endian::U32;
 
 const RECORD_LEN: u64 = RECORD as u64;
 
@@ -27,7 +29,10 @@ pub(super) struct Layout {
 
 impl Layout {
     pub fn new(model: &Model, flags: Flags) -> Result<Self, PlanError> {
-        Self::place(model, flags).ok_or(PlanError::TooLarge { bytes: u64::MAX })
+        let layout = Self::place(model, flags).ok_or(PlanError::TooLarge { bytes: u64::MAX })?;
+        // Blobs alone may lie past 4 GiB, whatever the version.
+        let bytes = layout.checksums.end();
+        if bytes > MAX_FILE_V4 { Err(PlanError::TooLarge { bytes }) } else { Ok(layout) }
     }
 
     fn place(model: &Model, flags: Flags) -> Option<Self> {
@@ -85,9 +90,15 @@ fn pad_to(out: &mut Vec<u8>, end: u64) {
     out.resize(usize::try_from(end).unwrap_or(out.len()), 0);
 }
 
-/// The plan has been bounded below 4 GiB; this is the belt to those braces.
+/// The layout has been bounded below 4 GiB; this is the belt to those braces.
 fn narrow(value: u64) -> Result<u32, PlanError> {
     u32::try_from(value).map_err(|_| PlanError::TooLarge { bytes: value })
+}
+
+/// A number's low word, then its high one.
+fn halves(value: u64) -> [U32; 2] {
+    let [a, b, c, d, e, f, g, h] = value.to_le_bytes();
+    [U32::from_bytes([a, b, c, d]), U32::from_bytes([e, f, g, h])]
 }
 
 fn header(draft: &Draft<'_>) -> Result<RawHeader, PlanError> {
@@ -95,7 +106,7 @@ fn header(draft: &Draft<'_>) -> Result<RawHeader, PlanError> {
     let role_table = if layout.schedule.is_empty() { 0 } else { layout.schedule.start() };
     Ok(RawHeader {
         magic: MAGIC,
-        version: VERSION.into(),
+        version: draft.version.into(),
         flags: draft.flags.0.into(),
         role_table_offset: narrow(role_table)?.into(),
         tensor_table_offset: narrow(layout.tensors.start())?.into(),
@@ -117,6 +128,9 @@ fn entry(
     n_layer: u32,
 ) -> Result<RawTensorEntry, PlanError> {
     let rank = u32::try_from(tensor.shape.rank()).unwrap_or(0);
+    // A file of version 4 ends below 4 GiB, and its high words are the zeros that it reserves.
+    let [blob_offset, blob_offset_hi] = halves(range.start);
+    let [blob_size, blob_size_hi] = halves(tensor.size);
     Ok(RawTensorEntry {
         name_offset: narrow(name_offset)?.into(),
         role_id: tensor.role.id().into(),
@@ -124,11 +138,12 @@ fn entry(
         manifold_idx: tensor.manifold_idx(n_layer).into(),
         rank: rank.into(),
         dimensions: tensor.shape.raw().map(Into::into),
-        blob_offset: narrow(range.start)?.into(),
-        blob_size: narrow(tensor.size)?.into(),
+        blob_offset,
+        blob_size,
         source_offset: tensor.source_offset.into(),
         source_name_hash: tensor.source_name_hash.into(),
-        reserved: [0; 8],
+        blob_offset_hi,
+        blob_size_hi,
     })
 }
 
@@ -146,14 +161,18 @@ fn schedule(
             let begin = own.first().map_or(0, |(_, range)| range.start);
             let end = own.last().map_or(0, |(_, range)| range.end);
             let mask = own.iter().fold(0u16, |mask, (tensor, _)| mask | role_bit(tensor.role.id()));
+            let [blob_begin, blob_begin_hi] = halves(begin);
+            let [blob_end, blob_end_hi] = halves(end);
             let count = u16::try_from(count).map_err(|_| PlanError::TooManyTensors(count))?;
             Ok(RawLayerScheduleEntry {
                 layer: layer.into(),
-                blob_begin: narrow(begin)?.into(),
-                blob_end: narrow(end)?.into(),
+                blob_begin,
+                blob_end,
                 tensor_count: count.into(),
                 roles_mask: mask.into(),
-                reserved: [0; 48],
+                blob_begin_hi,
+                blob_end_hi,
+                reserved: [0; 40],
             })
         })
         .collect()

@@ -145,19 +145,34 @@ fn what_cannot_be_planned() {
     );
 }
 
-/// The limit is on the file's last byte, and the plan allocates nothing for the payloads.
+/// The version follows from the file's last byte, and the plan allocates nothing for the payloads.
 #[test]
-fn four_gib_is_the_first_length_refused() {
+fn four_gib_is_the_first_length_of_version_5() {
     let plan = |dims: &[u32]| {
         let big = tensor("big", DType::I8, dims, 0);
         let model = Model { hparams: RawHParams::default(), raw_transcode: true, tokenizer: None, tensors: vec![big] };
         Plan::new(&model, &LayoutOptions { page_size: 256, ..LayoutOptions::default() })
     };
     // The blob begins at 0x200, as in the spec's appendix A.
-    assert_eq!(plan(&[u32::MAX - 0x200 - 63]).expect("fits").file_len(), (1 << 32) - 64);
-    assert_eq!(plan(&[u32::MAX - 0x200 - 62]).expect_err("one more"), PlanError::TooLarge { bytes: 1 << 32 });
-    let error = plan(&[u32::MAX, u32::MAX]).expect_err("far more");
-    assert!(matches!(error, PlanError::TooLarge { bytes } if bytes > 1 << 63), "{error}");
+    let about = |dims: &[u32]| plan(dims).map(|plan| (plan.version(), plan.file_len()));
+    assert_eq!(about(&[u32::MAX - 0x200 - 63]), Ok((4, (1 << 32) - 64)));
+    assert_eq!(about(&[u32::MAX - 0x200 - 62]), Ok((5, 1 << 32)));
+    let most = u64::from(u32::MAX) * u64::from(u32::MAX);
+    assert_eq!(about(&[u32::MAX, u32::MAX]), Ok((5, (most + 0x200).next_multiple_of(64))));
+    assert_eq!(about(&[u32::MAX, u32::MAX, 1, 1]), about(&[u32::MAX, u32::MAX]));
+}
+
+/// A tokenizer of 4 GiB, of which no byte is touched.
+#[test]
+fn names_past_four_gib_are_refused() {
+    let model = |tokenizer: usize| Model {
+        hparams: RawHParams::default(),
+        raw_transcode: true,
+        tokenizer: Some(vec![0; tokenizer]),
+        tensors: Vec::new(),
+    };
+    let error = Plan::new(&model(1 << 32), &LayoutOptions::default()).expect_err("no room");
+    assert!(matches!(error, PlanError::TooLarge { bytes } if bytes > 1 << 32), "{error}");
 }
 
 #[test]
