@@ -3,6 +3,7 @@
 mod chat;
 mod errors;
 mod json;
+mod large;
 mod perplexity;
 mod round_trip;
 mod text;
