@@ -9,7 +9,7 @@ use crate::output::number;
 use p64_core::DType;
 use p64_core::metadata::Metadata;
 use p64_std::source::{OpenSource, SourceTensor};
-use p64_std::stats::{FileLayout, Place, TensorStats};
+use p64_std::stats::{FileLayout, Place, TensorStats, What};
 use serde_json::{Value, json};
 use std::path::Path;
 use std::time::Duration;
@@ -24,9 +24,20 @@ pub struct Report {
     pub architecture: Option<String>,
     pub files: Vec<FileLayout>,
     /// All tensors of the model: what lies in the files is told of tensors that were not counted, too.
+    pub outlines: Vec<Outline>,
     pub tensor_count: usize,
     pub tensors: Vec<Tensor>,
     pub took: Duration,
+}
+
+/// What a model's table says of a tensor.
+#[derive(Debug)]
+pub struct Outline {
+    pub name: String,
+    pub place: Place,
+    pub dtype: DType,
+    pub elements: u64,
+    pub bytes: u64,
 }
 
 /// A tensor, counted.
@@ -81,13 +92,15 @@ impl Report {
                 stats,
             }
         };
+        let outlines: Vec<Outline> = source.tensors().iter().map(outline).collect();
         Ok(Self {
             path: path.display().to_string(),
             format: format_of(source),
             name: text("general.name"),
             architecture: text("general.architecture"),
             files: p64_std::stats::file_layouts(source),
-            tensor_count: source.tensors().len(),
+            tensor_count: outlines.len(),
+            outlines,
             tensors: tensors.iter().zip(places).zip(counted).map(tensor_of).collect(),
             took,
         })
@@ -97,12 +110,33 @@ impl Report {
         self.tensors.iter().map(Tensor::not_finite).fold(0, u64::saturating_add)
     }
 
+    pub fn outliers(&self) -> u64 {
+        let stats = self.tensors.iter().filter_map(|tensor| tensor.stats.as_ref());
+        stats.map(TensorStats::outliers).fold(0, u64::saturating_add)
+    }
+
+    /// Bytes of the files that are nothing but padding.
+    pub fn padding(&self) -> u64 {
+        let regions = self.files.iter().flat_map(|file| &file.regions).filter(|region| region.what == What::Padding);
+        regions.map(|region| region.len).fold(0, u64::saturating_add)
+    }
+
     pub fn elements(&self) -> u64 {
         self.tensors.iter().map(|tensor| tensor.elements).fold(0, u64::saturating_add)
     }
 
     pub fn bytes(&self) -> u64 {
         self.tensors.iter().map(|tensor| tensor.bytes).fold(0, u64::saturating_add)
+    }
+}
+
+fn outline(tensor: &SourceTensor<'_>) -> Outline {
+    Outline {
+        name: tensor.name.clone(),
+        place: Place::of(&tensor.name),
+        dtype: tensor.payload.dtype(),
+        elements: tensor.payload.shape().elements().unwrap_or(0),
+        bytes: tensor.payload.len(),
     }
 }
 

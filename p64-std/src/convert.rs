@@ -2,44 +2,51 @@
 //!
 //! ```text
 //! source    GGUF, container or another format, as tensors and GGUF keys: a SourceModel
-//! draft     hyperparameters, tokenizer and order, from the keys; what each tensor becomes
+//! draft     hyperparameters, tokenizer and order, from the keys; what becomes of each tensor
 //! plan      every offset of the container; too large a result ends here
 //! write     payloads in pieces from the source to their places, while another thread sums up the source's SHA-256
 //! commit    flush, then the file appears under its name, whole
 //! ```
 //!
-//! Working memory is the tables and keys of the source (a few MB), what is made of them, and two pieces of 4 MiB; it does
-//! not grow with the payloads. The same source and options give the same bytes.
+//! Working memory is the tables and keys of the source (a few MB), what is made of them, and two pieces of 4 MiB; where
+//! payloads are encoded anew, a few MiB for each thread. It does not grow with the payloads. The same source and options
+//! give the same bytes.
 
 mod digest;
 mod draft;
+mod encode;
 pub(crate) mod hparams;
 mod job;
 mod options;
 mod parity;
 pub(crate) mod provenance;
+mod recipe;
 mod report;
+mod runs;
 pub(crate) mod source;
 pub(crate) mod tokenizer;
 
 pub use crate::write::LayoutOptions as ConvertOptions;
 pub use options::{Layout, ProduceOptions};
 pub use parity::{ParityReport, check_parity};
-pub use report::{ConvertReport, Phase, Progress, Warning};
+pub use report::{ConvertReport, Phase, Progress, TensorChange, Warning};
 
 use crate::atomic_file::AtomicFile;
 use crate::error::{Error, Result};
 use crate::files;
 use crate::gguf::GgufSet;
-use crate::source::SourceModel;
+use crate::hf;
+use crate::safetensors::SafetensorsSet;
+use crate::source::{OpenSource, SourceModel};
 use crate::write::Holes;
 use digest::Input;
 use job::Job;
 use std::io::Cursor;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-/// Converts a model into one container at `output`. `inputs` are the files that the model is read from: their lengths and
+/// Converts a model into one container at `output`, or where `options` have a cut, into a set whose names begin with it
+/// (spec §13.4), the same as if the one container had been split. `inputs` are the files that the model is read from: their lengths and
 /// SHA-256 go into `p64.provenance` in this order, unless `source` brings those keys along.
 ///
 /// # Errors
@@ -54,7 +61,56 @@ pub fn convert(
     progress: &mut dyn FnMut(Progress),
 ) -> Result<ConvertReport> {
     let inputs = inputs.iter().map(|path| Input::open(path)).collect::<Result<Vec<_>>>()?;
-    to_file(source, &inputs, output, options, progress)
+    write_out(source, &inputs, &[], output, options, progress)
+}
+
+/// Converts a model of any format that is read: a GGUF (all files of a split one, given the first), a container or a set of
+/// them, safetensors (a file, an index or a folder). A folder with a `config.json` becomes a complete model, unless
+/// `options` ask for the tensors as they are.
+///
+/// # Errors
+/// As [`convert`], and what opening the files answers.
+pub fn convert_file(
+    input: &Path,
+    output: &Path,
+    options: &ProduceOptions,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<ConvertReport> {
+    let source = OpenSource::open(input)?;
+    let (model, inputs, others) = match &source {
+        OpenSource::Gguf(set) => return convert_gguf_set(set, output, options, progress),
+        // A container remembers the files that it was made from; its own digest is not theirs.
+        OpenSource::P64(set) => {
+            let files = set.parts().iter().map(|part| part.path().to_owned());
+            (source.model()?, Vec::new(), files.collect())
+        }
+        OpenSource::Safetensors(set) => {
+            let beside = folder_of(set)?;
+            let model = match beside {
+                Some((folder, _)) if !options.raw && hf::is_complete_folder(folder) => hf::source_model(set, folder)?,
+                _ => source.model()?,
+            };
+            (model, set.paths(), beside.map(|(_, files)| files).unwrap_or_default())
+        }
+    };
+    let inputs = inputs.into_iter().map(Input::open).collect::<Result<Vec<_>>>()?;
+    write_out(&model, &inputs, &others, output, options, progress)
+}
+
+/// The folder of a model, and the files in it.
+fn folder_of(set: &SafetensorsSet) -> Result<Option<(&Path, Vec<PathBuf>)>> {
+    let Some(folder) = set.paths().first().and_then(|path| path.parent()) else { return Ok(None) };
+    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    let listed = std::fs::read_dir(folder)
+        .and_then(|entries| entries.map(|entry| Ok(entry?.path())).collect::<std::io::Result<Vec<_>>>());
+    Ok(Some((folder, listed.map_err(|error| Error::io(folder, "list it", error))?)))
+}
+
+fn refuse_same<'p>(mut inputs: impl Iterator<Item = &'p Path>, output: &Path) -> Result<()> {
+    match inputs.find(|input| files::is_same_file(input, output)) {
+        Some(path) => Err(Error::SameFile { path: path.to_owned() }),
+        None => Ok(()),
+    }
 }
 
 /// Converts a GGUF (or, given the first file of a split one, all of them) into one container at `output`, every payload
@@ -83,7 +139,7 @@ pub fn convert_gguf_set(
 ) -> Result<ConvertReport> {
     let inputs = set.parts().iter().map(Input::of_gguf).collect::<Result<Vec<_>>>()?;
     let model = SourceModel::of_gguf(set)?;
-    let mut report = to_file(&model, &inputs, output, options, progress)?;
+    let mut report = write_out(&model, &inputs, &[], output, options, progress)?;
     report.warnings.extend(odd_padding(set)?);
     Ok(report)
 }
@@ -97,7 +153,8 @@ pub fn convert_bytes(label: &Path, gguf: Vec<u8>, options: &ConvertOptions) -> R
     let set = GgufSet::from_bytes(label, gguf)?;
     let inputs = set.parts().iter().map(Input::of_gguf).collect::<Result<Vec<_>>>()?;
     let model = SourceModel::of_gguf(&set)?;
-    let job = Job::new(&model, &inputs, &ProduceOptions::preserving(*options), label)?;
+    let options = ProduceOptions::preserving(*options);
+    let job = Job::new(&model, &inputs, &options, label)?;
     let mut out = Cursor::new(Vec::new());
     let mut report = job.run(&mut out, &mut |_| ())?;
     report.warnings.extend(odd_padding(&set)?);
@@ -105,18 +162,24 @@ pub fn convert_bytes(label: &Path, gguf: Vec<u8>, options: &ConvertOptions) -> R
     Ok((out.into_inner(), report))
 }
 
-fn to_file(
+/// `others` are files that are read too, without being what the source is known by.
+fn write_out(
     source: &SourceModel<'_>,
     inputs: &[Input<'_>],
+    others: &[PathBuf],
     output: &Path,
     options: &ProduceOptions,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<ConvertReport> {
     let start = Instant::now();
-    if let Some(input) = inputs.iter().find(|input| files::is_same_file(input.path(), output)) {
-        return Err(Error::SameFile { path: input.path().to_owned() });
-    }
+    let read = || inputs.iter().map(Input::path).chain(others.iter().map(PathBuf::as_path));
     let job = Job::new(source, inputs, options, output)?;
+    if let Some(cut) = &options.split {
+        let mut report = job.run_set(cut, |path| refuse_same(read(), path), progress)?;
+        report.duration = start.elapsed();
+        return Ok(report);
+    }
+    refuse_same(read(), output)?;
     let mut out = AtomicFile::create(output)?;
     let mut file = Holes::new(out.file());
     let mut report = job.run(&mut file, progress)?;

@@ -4,7 +4,7 @@ use crate::error::{Error, Result};
 use p64_core::kernel::workers::Job;
 use p64_core::kernel::{Serial, Workers};
 use rayon::ThreadPool;
-use rayon::iter::{IndexedParallelIterator, ParallelIterator};
+use rayon::iter::{IndexedParallelIterator, IntoParallelRefIterator, ParallelIterator};
 use rayon::slice::ParallelSliceMut;
 use std::fmt;
 
@@ -40,6 +40,16 @@ impl Pool {
         let pool =
             built.map_err(|error| Error::Usage { reason: format!("cannot start {threads} threads: {error}") })?;
         Ok(Self { threads, pool: Some(pool) })
+    }
+}
+
+impl Pool {
+    /// What `each` makes of the items, in their order.
+    pub(crate) fn map<T: Sync, R: Send>(&self, items: &[T], each: impl Fn(&T) -> R + Sync) -> Vec<R> {
+        match &self.pool {
+            None => items.iter().map(each).collect(),
+            Some(pool) => pool.install(|| items.par_iter().with_max_len(1).map(&each).collect()),
+        }
     }
 }
 

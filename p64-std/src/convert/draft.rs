@@ -1,6 +1,7 @@
 //! What a container will hold, but for the digests of its source.
 
 use super::digest::Input;
+use super::recipe::{Recipe, choose};
 use super::{ProduceOptions, hparams, provenance, tokenizer};
 use crate::error::{Error, Result};
 use crate::source::{SourceModel, SourceTensor};
@@ -21,6 +22,10 @@ pub(super) struct Draft {
     pub profile: String,
     /// Place in the container of each tensor of the source, unless the reader finds that by itself.
     order: Option<Vec<u32>>,
+    /// What becomes of each tensor.
+    pub recipes: Vec<Recipe>,
+    /// What is not as it was asked for.
+    pub notes: Vec<String>,
 }
 
 impl Draft {
@@ -40,10 +45,13 @@ impl Draft {
             hparams.n_layer = layers(&source.tensors).into();
         }
         let raw_transcode = tokenizer.is_none() || !hparams::is_complete(&hparams);
-        let tensors = source.tensors.iter().map(|tensor| describe(tensor, &hparams)).collect();
+        let (recipes, mut notes) = choose(&source.tensors, &keys, options);
+        notes.extend(check_importance(&source.tensors, &recipes, options).map_err(refused)?);
+        let described = source.tensors.iter().zip(&recipes).map(|(tensor, recipe)| describe(tensor, *recipe, &hparams));
+        let tensors = described.collect::<Option<Vec<_>>>().ok_or_else(|| refused("a tensor overflows".to_owned()))?;
         let base = Model { hparams, raw_transcode, tokenizer, tensors };
 
-        let profile = provenance::profile(&source.provenance, raw_transcode, false);
+        let profile = provenance::profile(&source.provenance, raw_transcode, is_changed(&recipes));
         let known = provenance::known(&source.provenance, &profile);
         let order = if provenance::keeps_order(&profile) {
             let (order, is_default) = order(&base.tensors, options.layout.layer_major);
@@ -52,7 +60,12 @@ impl Draft {
         } else {
             None
         };
-        Ok(Self { base, metadata, known, profile, order })
+        Ok(Self { base, metadata, known, profile, order, recipes, notes })
+    }
+
+    /// Whether a payload is replaced.
+    pub fn is_changed(&self) -> bool {
+        is_changed(&self.recipes)
     }
 
     /// The blob of `p64.provenance`.
@@ -75,10 +88,33 @@ impl Draft {
     }
 }
 
-fn describe(tensor: &SourceTensor<'_>, hparams: &RawHParams) -> TensorDescription {
+/// Whether the importance matrix is this model's: its columns are those of the tensors. Answers what it leaves out.
+fn check_importance(
+    tensors: &[SourceTensor<'_>],
+    recipes: &[Recipe],
+    options: &ProduceOptions,
+) -> std::result::Result<Option<String>, String> {
+    let Some(imatrix) = &options.imatrix else { return Ok(None) };
+    let (mut encoded, mut without) = (0u64, 0u64);
+    for (tensor, _) in tensors.iter().zip(recipes).filter(|(_, recipe)| matches!(recipe, Recipe::Encode(_))) {
+        let found = imatrix.for_tensor(&tensor.name, &tensor.payload.shape());
+        let found = found.map_err(|error| format!("tensor {:?}: {error}", tensor.name))?;
+        encoded = encoded.saturating_add(1);
+        without = without.saturating_add(u64::from(found.is_none()));
+    }
+    Ok((without > 0).then(|| format!("the importance matrix has nothing about {without} of {encoded} encoded tensors")))
+}
+
+fn is_changed(recipes: &[Recipe]) -> bool {
+    recipes.iter().any(|recipe| *recipe != Recipe::AsIs)
+}
+
+/// `None` for a new payload of a length past 64 bits.
+fn describe(tensor: &SourceTensor<'_>, recipe: Recipe, hparams: &RawHParams) -> Option<TensorDescription> {
     let SourceTensor { name, source_offset, payload, .. } = tensor;
     let n_layer = hparams.n_layer.get();
-    let (dtype, shape, size) = (payload.dtype(), payload.shape(), payload.len());
+    let (dtype, shape) = (recipe.dtype(payload.dtype()), payload.shape());
+    let size = if recipe == Recipe::AsIs { payload.len() } else { dtype.byte_len(&shape).ok().flatten()? };
     let mut description = TensorDescription::from_gguf(name, n_layer, dtype, shape, size, *source_offset);
     if let Some((role, layer)) = tensor.role {
         let fits = layer.map_or(!role.is_layer(), |layer| role.is_layer() && layer < n_layer);
@@ -87,7 +123,7 @@ fn describe(tensor: &SourceTensor<'_>, hparams: &RawHParams) -> TensorDescriptio
     if let Some(hash) = tensor.source_name_hash {
         description.source_name_hash = hash;
     }
-    description
+    Some(description)
 }
 
 /// Layers of a model of which only the tensors are known.

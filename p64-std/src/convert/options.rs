@@ -1,5 +1,7 @@
 //! How a container is to be made.
 
+use crate::quantize::{Imatrix, Rules};
+use crate::split::Cut;
 use crate::write::LayoutOptions;
 
 /// What becomes of the payloads where no rule says otherwise.
@@ -20,8 +22,16 @@ pub enum Layout {
 pub struct ProduceOptions {
     /// How the blobs are laid out.
     pub layout: LayoutOptions,
-    /// What becomes of the payloads.
+    /// What becomes of the payloads that no rule is about.
     pub weights: Layout,
+    /// The types that tensors are to have.
+    pub rules: Rules,
+    /// How much each column of a tensor counts when it is encoded.
+    pub imatrix: Option<Imatrix>,
+    /// Whether a Hugging Face folder's tensors are taken as they are, although its other files would make a complete model.
+    pub raw: bool,
+    /// How the container is cut into files that are a set; `None` for one file.
+    pub split: Option<Cut>,
     /// Threads that compute payloads; 0 for one per core.
     pub threads: usize,
 }

@@ -1,5 +1,8 @@
 //! What a conversion tells: its progress, its warnings and what it did.
 
+use crate::quantize::TensorError;
+use crate::split::SplitReport;
+use p64_core::DType;
 use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -60,14 +63,27 @@ impl fmt::Display for Warning {
     }
 }
 
+/// A tensor whose payload was replaced.
+#[derive(Clone, PartialEq, Debug)]
+pub struct TensorChange {
+    /// The tensor.
+    pub name: String,
+    /// Its type in the source.
+    pub from: DType,
+    /// Its type in the container.
+    pub to: DType,
+    /// How far the new values are from the old ones.
+    pub error: TensorError,
+}
+
 /// What a conversion did.
 #[derive(Clone, Debug)]
 pub struct ConvertReport {
     /// Tensors of the source.
     pub tensors: u64,
-    /// Files of the source.
+    /// Files of the source; none for a container, which remembers its own source.
     pub source_files: usize,
-    /// Bytes of the source.
+    /// Bytes of the source's files; of a container, of its tensors.
     pub source_bytes: u64,
     /// SHA-256 of each file of the source, in hexadecimal digits.
     pub source_sha256: Vec<String>,
@@ -75,12 +91,16 @@ pub struct ConvertReport {
     pub source_format: String,
     /// Producer profile, as `p64.profile` has it.
     pub profile: String,
-    /// Bytes of the container.
+    /// Bytes of the container; of a set, of all its files.
     pub bytes: u64,
     /// Zero bytes between and behind its blobs.
     pub padding_bytes: u64,
     /// Whether flag bit 1 is set.
     pub raw_transcode: bool,
+    /// The tensors whose payloads were replaced, in the order of the container.
+    pub changes: Vec<TensorChange>,
+    /// The files and the identity of a set; `None` for one container.
+    pub set: Option<SplitReport>,
     /// What a person should know.
     pub warnings: Vec<Warning>,
     /// Wall-clock time.
