@@ -4,6 +4,7 @@ mod arrays;
 mod chat;
 mod errors;
 mod json;
+mod large;
 mod perplexity;
 mod round_trip;
 mod text;
