@@ -5,6 +5,7 @@ mod errors;
 mod json;
 mod perplexity;
 mod round_trip;
+mod split;
 mod text;
 mod unsupported;
 mod usage;
