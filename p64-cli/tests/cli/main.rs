@@ -7,6 +7,7 @@ mod json;
 mod large;
 mod perplexity;
 mod round_trip;
+mod split;
 mod text;
 mod unsupported;
 mod usage;
