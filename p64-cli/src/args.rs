@@ -52,6 +52,8 @@ pub enum Command {
     Export(export::Args),
     Diff(diff::Args),
     Stats(stats::Args),
+    #[cfg(feature = "remote")]
+    Fetch(crate::command::fetch::Args),
     Edit(edit::Args),
     Tokenize(tokenize::Args),
     Run(run::Args),

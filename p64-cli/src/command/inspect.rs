@@ -55,6 +55,12 @@ pub fn run(args: &Args, ui: &Ui) -> Result<u8> {
 /// The description of a file, opened lazily under the compatible policy.
 pub fn describe(path: &Path, full: bool) -> Result<inspect::Report> {
     let options = MapOptions { integrity: Integrity::Lazy, ..MapOptions::default() };
+    #[cfg(feature = "remote")]
+    if p64_std::remote::is_url(path) {
+        let remote = p64_std::remote::RemoteContainer::open(&path.to_string_lossy(), options.policy)?;
+        let report = inspect::describe_p64(remote.label(), remote.container(), remote.warnings(), full);
+        return report.map_err(|source| p64_std::Error::Core { path: remote.label().to_owned(), source }.into());
+    }
     match Input::open(path, &options)? {
         Input::P64(mapped, warnings) => {
             let report = inspect::describe_p64(path, mapped.container(), &warnings, full);

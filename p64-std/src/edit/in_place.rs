@@ -7,7 +7,7 @@ use super::revision::{Blob, Revision};
 use super::source::{self, Source};
 use crate::convert::{Phase, Progress};
 use crate::error::{Error, Result};
-use p64_core::validate::Integrity;
+use p64_core::validate::{Integrity, Policy};
 use std::fs::File;
 use std::path::Path;
 
@@ -45,7 +45,7 @@ pub(super) fn write(
     let len = revision.plan.file_len();
     // As the file will be, before it is.
     let reader = Reader { file, path, len, regions: &regions };
-    source::check_reader(reader, path, integrity).map_err(|error| not_valid(error, path))?;
+    source::check_reader(reader, path, Policy::Strict, integrity).map_err(|error| not_valid(error, path))?;
 
     let journal = Journal::new(file, path, regions, source.file_len, len)?;
     let beside = journal_path(path);
