@@ -10,9 +10,11 @@ pub mod export;
 #[cfg(feature = "remote")]
 pub mod fetch;
 pub mod inspect;
+pub mod merge;
 pub mod perplexity;
 pub mod run;
 mod session;
+pub mod split;
 pub mod stats;
 mod text;
 pub mod tokenize;
@@ -29,6 +31,8 @@ pub fn run(command: Command, ui: &Ui) -> Result<u8> {
         Command::Verify(args) => verify::run(&args, ui),
         Command::Inspect(args) => inspect::run(&args, ui),
         Command::Export(args) => export::run(&args, ui),
+        Command::Split(args) => split::run(&args, ui),
+        Command::Merge(args) => merge::run(&args, ui),
         Command::Diff(args) => diff::run(&args, ui),
         Command::Stats(args) => stats::run(&args, ui),
         #[cfg(feature = "remote")]

@@ -58,7 +58,11 @@ fn verdict(difference: &Difference<'_>) -> String {
                 1 => format!("1 {thing} differs"),
                 count => format!("{} {thing}s differ", number::grouped(count)),
             };
-            format!("{} of {}, {}{which}", differ(different, "tensor"), number::grouped(all), differ(keys, "key"))
+            let of_tensors = match different {
+                0 => format!("all {tensors} are equal"),
+                _ => format!("{} of {tensors} differ", number::grouped(different)),
+            };
+            format!("{of_tensors}, {}{which}", differ(keys, "key"))
         }
     }
 }

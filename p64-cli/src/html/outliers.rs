@@ -2,7 +2,7 @@
 
 use super::escape::{escape, short_name};
 use super::palette;
-use super::svg::{Anchor, Svg};
+use super::svg::{Anchor, Svg, mark};
 use crate::output::number;
 use crate::stats::{Report, Tensor};
 use std::collections::BTreeSet;
@@ -26,7 +26,7 @@ pub fn draw(report: &Report) -> String {
         return String::new();
     }
     dots.sort_by(|a, b| b.0.peak_sigmas().total_cmp(&a.0.peak_sigmas()));
-    let top: Vec<&Tensor> = dots.iter().take(12).map(|(tensor, _, _)| *tensor).collect();
+    let top: Vec<&Tensor> = dots.iter().take(16).map(|(tensor, _, _)| *tensor).collect();
     let left_out = dots.len().saturating_sub(MAX_DOTS);
     dots.truncate(MAX_DOTS);
     let mut out = String::from("<div class=\"two\">\n");
@@ -99,7 +99,7 @@ fn decades(range: (f64, f64)) -> Vec<(f64, String)> {
         for factor in [1.0f64, 3.0] {
             let log = f64::from(power) + factor.log10();
             if log > range.0 && log < range.1 && (factor < 2.0 || range.1 - range.0 < 2.5) {
-                found.push((log, number::short(factor * 10f64.powi(power))));
+                found.push((log, mark(factor * 10f64.powi(power))));
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use super::escape::{escape, short_name};
 use super::palette;
-use super::svg::{Anchor, Svg, n};
+use super::svg::{Anchor, Svg, mark, n};
 use crate::output::number;
 use crate::stats::{Report, Tensor};
 use p64_std::stats::{BINS, Part};
@@ -12,6 +12,8 @@ use std::fmt::Write;
 /// Panels, and lines of one.
 const MAX_PANELS: usize = 18;
 const MAX_LINES: usize = 32;
+/// A histogram of fewer values is mostly noise: norms and biases are left to the table.
+const MIN_VALUES: u64 = 8_192;
 /// Decades of the vertical scale.
 const DECADES: f64 = 4.0;
 
@@ -19,16 +21,17 @@ pub fn intro(report: &Report) -> String {
     let more = kinds(report).len().saturating_sub(MAX_PANELS);
     let more = if more > 0 { format!(" {more} smaller kinds are not drawn.") } else { String::new() };
     format!(
-        "Each line is one layer's histogram, pale for the first layer, dark for the last. The height is logarithmic, four \
-         decades from the mode downwards, which shows the tails: a normal distribution is a parabola, straight flanks are \
-         heavy tails.{more}"
+        "Each line is the histogram of one layer's tensor. The height is logarithmic, four decades from the mode downwards, \
+         which shows the tails: a normal distribution is a parabola, straight flanks are heavy tails. Tensors of fewer than \
+         {MIN_VALUES} values are left out.{more}"
     )
 }
 
 fn kinds(report: &Report) -> Vec<((Part, &str), Vec<&Tensor>)> {
     let mut kinds: BTreeMap<(Part, &str), Vec<&Tensor>> = BTreeMap::new();
     for tensor in &report.tensors {
-        let drawable = tensor.stats.as_ref().is_some_and(|stats| stats.histogram.high > stats.histogram.low);
+        let drawable = tensor.elements >= MIN_VALUES
+            && tensor.stats.as_ref().is_some_and(|stats| stats.histogram.high > stats.histogram.low);
         if drawable {
             kinds.entry((tensor.place.part, &tensor.place.kind)).or_default().push(tensor);
         }
@@ -41,6 +44,9 @@ fn kinds(report: &Report) -> Vec<((Part, &str), Vec<&Tensor>)> {
 
 pub fn draw(report: &Report) -> String {
     let mut kinds = kinds(report);
+    if kinds.is_empty() {
+        return String::new();
+    }
     kinds.truncate(MAX_PANELS);
     kinds.sort_by_key(|((part, kind), _)| (*part, *kind));
     let last = report.tensors.iter().filter_map(|tensor| tensor.place.layer).max().unwrap_or(0);
@@ -84,10 +90,12 @@ fn panel(kind: &str, tensors: &[&Tensor], last: u32) -> String {
         let most = histogram.counts.iter().copied().max().unwrap_or(0).max(1);
         let width = (histogram.high - histogram.low) / BINS as f64;
         let mut path = String::new();
-        for (bin, count) in histogram.counts.iter().enumerate() {
+        // A line joins the bins that hold something: of a few thousand values most outer ones are empty.
+        let filled = histogram.counts.iter().enumerate().filter(|(_, count)| **count > 0);
+        for (bin, count) in filled {
             let x = to_x(histogram.low + (bin as f64 + 0.5) * width);
-            let height = if *count == 0 { 0.0 } else { (1.0 + number::ratio(*count, most).log10() / DECADES).max(0.0) };
-            let command = if bin == 0 { 'M' } else { 'L' };
+            let height = (1.0 + number::ratio(*count, most).log10() / DECADES).max(0.0);
+            let command = if path.is_empty() { 'M' } else { 'L' };
             // Writing to a string cannot fail.
             let _ = write!(path, "{command}{} {}", n(x.round()), n((BASE * (1.0 - height)).round()));
         }
@@ -105,10 +113,10 @@ fn panel(kind: &str, tensors: &[&Tensor], last: u32) -> String {
         );
         svg.path(&path, &format!("line l{depth}"), &tip);
     }
-    svg.text(2.0, HEIGHT - 4.0, Anchor::Start, "small", &number::short(left));
+    svg.text(2.0, HEIGHT - 4.0, Anchor::Start, "small", &mark(left));
     if signed {
         svg.text(WIDTH / 2.0, HEIGHT - 4.0, Anchor::Middle, "small", "0");
     }
-    svg.text(WIDTH - 2.0, HEIGHT - 4.0, Anchor::End, "small", &number::short(reach));
+    svg.text(WIDTH - 2.0, HEIGHT - 4.0, Anchor::End, "small", &mark(reach));
     svg.finish()
 }

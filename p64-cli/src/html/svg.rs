@@ -23,6 +23,22 @@ pub fn n(value: f64) -> String {
     if text.is_empty() || text == "-0" { "0".to_owned() } else { text.to_owned() }
 }
 
+/// A number for an axis, in three digits: `0.3`, `1.42`, `10`, `2e-5`.
+pub fn mark(value: f64) -> String {
+    let magnitude = value.abs();
+    if value == 0.0 {
+        return "0".to_owned();
+    }
+    if !(1e-3..1e5).contains(&magnitude) {
+        let text = format!("{value:.1e}");
+        return text.replace(".0e", "e");
+    }
+    // From -3 to 4: the conversion only drops the fraction.
+    let places = usize::try_from((2 - magnitude.log10().floor() as i32).max(0)).unwrap_or(0);
+    let text = format!("{value:.places$}");
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+}
+
 impl Svg {
     /// A figure of that size; `label` says what it shows to those who do not see it.
     pub fn new(class: &str, width: f64, height: f64, label: &str) -> Self {
@@ -119,6 +135,7 @@ mod tests {
     #[test]
     fn numbers_and_ticks() {
         assert_eq!([0.0, -0.001, 1.5, 100.0, 0.126].map(n), ["0", "0", "1.5", "100", "0.13"]);
+        assert_eq!([0.0, 0.3, 10.0, -1.417, 2e-5, 1649.0].map(mark), ["0", "0.3", "10", "-1.42", "2e-5", "1649"]);
         assert_eq!(ticks(98.4, 5.0), [0.0, 20.0, 40.0, 60.0, 80.0]);
         assert_eq!(ticks(0.0, 5.0), [0.0]);
         assert_eq!(ticks(f64::NAN, 5.0), [0.0]);

@@ -15,14 +15,17 @@ pub(super) fn first_difference(a: &dyn Payload, b: &dyn Payload) -> Result<Optio
     let shares = len.div_ceil(PIECE * PIECES);
     let share = |scratch: &mut [Vec<u8>; 2], index: u64| {
         let first = index.saturating_mul(PIECE * PIECES);
-        for start in (0..PIECES).map(|piece| first.saturating_add(piece.saturating_mul(PIECE))) {
-            let size = len.saturating_sub(start).min(PIECE);
+        let end = first.saturating_add(PIECE * PIECES).min(len);
+        let mut start = first;
+        while start < end {
+            let size = end.saturating_sub(start).min(PIECE);
             let [here, there] = scratch;
             let (x, y) = (piece(a, start, size, here)?, piece(b, start, size, there)?);
             if x != y {
                 let at = x.iter().zip(y).position(|(x, y)| x != y).unwrap_or(0);
                 return Ok(Some(start.saturating_add(at as u64)));
             }
+            start = start.saturating_add(size);
         }
         Ok(None)
     };
