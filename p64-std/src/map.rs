@@ -12,7 +12,6 @@ pub use set::{MappedSet, SetTensor, SetWarning, SetWeights};
 use crate::error::{Error, Result};
 use crate::files::{self, Locked};
 use memmap2::Mmap;
-use std::io;
 use std::ops::Deref;
 use std::path::Path;
 

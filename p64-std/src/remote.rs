@@ -22,6 +22,7 @@ use crate::edit;
 use crate::error::{Error, Result};
 use crate::files;
 use crate::map::{MapOptions, MappedContainer, checksum};
+use crate::part_name::{self, PartName};
 use crate::sniff::{Kind, SNIFF_LEN};
 use local::Local;
 use p64_core::container::{Container, METADATA_NAME, PROVENANCE_NAME, TensorInfo};
@@ -78,6 +79,56 @@ pub struct RemoteTensor {
     pub bytes: Vec<u8>,
 }
 
+/// All files of a remote model: one container, or those of a set, whose names follow from the first one's.
+#[derive(Debug)]
+pub struct RemoteSet {
+    parts: Vec<RemoteContainer>,
+}
+
+impl RemoteSet {
+    /// Opens the container at `url` and, when it is one of a set, the others beside it. A signed address is good for its own
+    /// file alone, so a set needs addresses without a query.
+    ///
+    /// # Errors
+    /// As [`RemoteContainer::open`].
+    pub fn open(url: &str, policy: Policy) -> Result<Self> {
+        let first = RemoteContainer::open(url, policy)?;
+        let provenance = first.container().provenance().map_err(|error| Error::core(first.label(), error))?;
+        let count = provenance.and_then(|keys| keys.get("split.count")?.as_u64()).unwrap_or(1);
+        let name = PartName::of(Path::new(url), part_name::P64).filter(|name| name.count == count && count > 1);
+        let mut parts = vec![first];
+        for number in name.iter().flat_map(|name| (1..=count).filter(|number| *number != name.number)) {
+            let path = name.as_ref().map(|name| name.path(number)).unwrap_or_default();
+            let beside = parts.first().map(|first| &first.local);
+            let part = RemoteContainer::open_beside(&path.to_string_lossy(), policy, beside)?;
+            parts.push(part);
+        }
+        Ok(Self { parts })
+    }
+
+    /// The local file of the container that was asked for, beside those of the others: what
+    /// [`MappedSet::open`](crate::map::MappedSet::open) takes.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        self.parts.first().map_or(Path::new(""), RemoteContainer::path)
+    }
+
+    /// The files, the one that was asked for first.
+    #[must_use]
+    pub fn parts(&self) -> &[RemoteContainer] {
+        &self.parts
+    }
+
+    /// Requests made so far, and bytes that came.
+    #[must_use]
+    pub fn traffic(&self) -> Traffic {
+        self.parts.iter().map(RemoteContainer::traffic).fold(Traffic::default(), |sum, own| Traffic {
+            requests: sum.requests.saturating_add(own.requests),
+            bytes: sum.bytes.saturating_add(own.bytes),
+        })
+    }
+}
+
 /// Some tensors of a remote container, in a file that goes with this value.
 #[derive(Debug)]
 pub struct KeptTensors {
@@ -106,6 +157,10 @@ impl RemoteContainer {
     /// [`Error::Remote`] with what the server answered, when it does not know ranges, and for an address that makes no sense;
     /// [`Error::SourceChanged`] when the file changed meanwhile; what opening a file answers.
     pub fn open(url: &str, policy: Policy) -> Result<Self> {
+        Self::open_beside(url, policy, None)
+    }
+
+    fn open_beside(url: &str, policy: Policy, beside: Option<&Local>) -> Result<Self> {
         let (mut server, mut front) = Server::open(url, FIRST)?;
         let label = server.label().to_owned();
         if !front.starts_with(&MAGIC) {
@@ -123,7 +178,7 @@ impl RemoteContainer {
         if have < end {
             front.extend_from_slice(&server.read(have..end)?);
         }
-        let local = Local::create(server.len(), &label)?;
+        let local = Local::create(server.len(), &label, beside)?;
         local.write(0, &front)?;
         // The front alone tells where the keys lie.
         let areas = {
@@ -154,6 +209,12 @@ impl RemoteContainer {
     #[must_use]
     pub fn label(&self) -> &Path {
         self.server.label()
+    }
+
+    /// The local file: as long as the container, with holes for what was not fetched.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        self.local.path()
     }
 
     /// Deviations that the policy let pass.

@@ -57,9 +57,11 @@ pub fn describe(path: &Path, full: bool) -> Result<inspect::Report> {
     let options = MapOptions { integrity: Integrity::Lazy, ..MapOptions::default() };
     #[cfg(feature = "remote")]
     if p64_std::remote::is_url(path) {
-        let remote = p64_std::remote::RemoteContainer::open(&path.to_string_lossy(), options.policy)?;
-        let report = inspect::describe_p64(remote.label(), remote.container(), remote.warnings(), full);
-        return report.map_err(|source| p64_std::Error::Core { path: remote.label().to_owned(), source }.into());
+        use p64_std::map::MappedSet;
+        use p64_std::remote::{RemoteSet, label};
+        let remote = RemoteSet::open(&path.to_string_lossy(), options.policy)?;
+        let (set, warnings) = MappedSet::open(remote.path(), &options)?;
+        return Ok(inspect::describe_p64(&label(path), &set, &warnings, full)?);
     }
     match Input::open(path, &options)? {
         Input::P64(set, warnings) => Ok(inspect::describe_p64(path, &set, &warnings, full)?),
