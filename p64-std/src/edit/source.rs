@@ -48,6 +48,12 @@ pub(super) struct Source {
 }
 
 impl Source {
+    /// Bytes up to the end of the checksum table.
+    pub fn front_len(&self) -> u64 {
+        let values = u64::from(self.header.tensor_count.get()).saturating_add(1);
+        u64::from(self.header.checksum_offset.get()).saturating_add(values.saturating_mul(4))
+    }
+
     pub fn read(file: &File, path: &Path) -> Result<Self> {
         let reader = open(file, path)?;
         let strict = OpenOptions { policy: Policy::Strict, integrity: Integrity::Lazy, checksum: CHECKSUM };
