@@ -1,6 +1,7 @@
 //! The `p64` command as its users see it: exit codes, what stands on which stream, JSON, files.
 
 mod chat;
+mod compare;
 mod errors;
 mod json;
 mod perplexity;

@@ -3,8 +3,21 @@
 use crate::{Converted, p64, tiny};
 use std::process::{Command, Stdio};
 
-const COMMANDS: [&str; 11] =
-    ["convert", "verify", "inspect", "export", "edit", "tokenize", "run", "bench", "perplexity", "demo", "completions"];
+const COMMANDS: [&str; 13] = [
+    "convert",
+    "verify",
+    "inspect",
+    "export",
+    "diff",
+    "stats",
+    "edit",
+    "tokenize",
+    "run",
+    "bench",
+    "perplexity",
+    "demo",
+    "completions",
+];
 
 #[test]
 fn every_command_has_help_with_examples() {
