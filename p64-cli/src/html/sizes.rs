@@ -52,7 +52,7 @@ fn columns(layers: &BTreeMap<u32, BTreeMap<Part, u64>>) -> String {
         svg.text(LEFT - 8.0, y + 4.0, Anchor::End, "small", &number::bytes(tick as u64));
     }
     let shown = layers.len().min(MAX_LAYERS);
-    let step = (WIDTH - LEFT) / shown as f64;
+    let step = ((WIDTH - LEFT) / shown as f64).min(60.0);
     let every = ((24.0 / step).ceil() as usize).max(1);
     for (at, (layer, parts)) in layers.iter().take(MAX_LAYERS).enumerate() {
         let x = LEFT + at as f64 * step;
