@@ -21,7 +21,10 @@ for target in "${targets[@]}"; do
     grown=fuzz/corpus-grown/$target
     mkdir -p "$grown"
     seeds=("fuzz/corpus/$target")
-    case $target in gguf_reader | convert_and_back) seeds+=(tests/data/malformed/gguf) ;; esac
+    case $target in
+        gguf_reader | convert_and_back) seeds+=(tests/data/malformed/gguf) ;;
+        safetensors) seeds+=(tests/data/malformed/safetensors) ;;
+    esac
     echo "== fuzz $target for $seconds s"
     # 5 s and 64 MiB for one allocation: input of at most 64 KiB asks for far less.
     cargo fuzz run --target-dir fuzz/target "$target" "$grown" "${seeds[@]}" -- \

@@ -23,6 +23,7 @@ fn main() -> io::Result<()> {
         ("gguf_reader", ggufs()),
         ("convert_and_back", ggufs()),
         ("model_run", models()),
+        ("safetensors", safetensors()),
         ("tokenizer", tokenizers()),
     ];
     for (target, seeds) in targets {
@@ -34,6 +35,25 @@ fn main() -> io::Result<()> {
         println!("{target}: {} seeds", seeds.len());
     }
     Ok(())
+}
+
+fn safetensors() -> Vec<Seed> {
+    let file = |header: &str, len: usize| {
+        [&(header.len() as u64).to_le_bytes()[..], header.as_bytes(), &vec![0; len]].concat()
+    };
+    let metadata =
+        r#"{"__metadata__":{"format":"pt","a":"b\n"},"w":{"dtype":"BF16","shape":[2,3],"data_offsets":[0,12]}}"#;
+    let mixed = r#"{"x":{"dtype":"I64","shape":[],"data_offsets":[4,12]},"e":{"dtype":"F16","shape":[0,7],"data_offsets":[4,4]},
+"u":{"shape":[4],"data_offsets":[0,4],"dtype":"U8","more":[{"a":1e9}]}}   "#;
+    let index = r#"{"metadata":{"total_size":8},"weight_map":{"a":"m-1.safetensors","b":"m-2.safetensors"}}"#;
+    vec![
+        ("metadata_and_one", file(metadata, 12)),
+        ("mixed_with_spaces", file(mixed, 12)),
+        ("sub_bytes", file(r#"{"w":{"dtype":"F4","shape":[2,3],"data_offsets":[0,3]}}"#, 3)),
+        ("index", index.as_bytes().to_vec()),
+        ("index_leads_elsewhere", br#"{"weight_map":{"a":"../m.safetensors"}}"#.to_vec()),
+        ("index_twice", br#"{"weight_map":{"a":"m","a":"n"}}"#.to_vec()),
+    ]
 }
 
 fn string(text: &[u8]) -> Vec<u8> {

@@ -10,6 +10,7 @@ pub mod gguf_reader;
 pub mod metadata;
 pub mod model_run;
 pub mod q42t;
+pub mod safetensors;
 pub mod tokenizer;
 
 /// A target: the name of its corpus folder and of its binary, and its body.
@@ -24,5 +25,6 @@ pub const TARGETS: &[Target] = &[
     ("metadata", metadata::run),
     ("model_run", model_run::run),
     ("q42t", q42t::run),
+    ("safetensors", safetensors::run),
     ("tokenizer", tokenizer::run),
 ];

@@ -1,7 +1,8 @@
 //! The grammar of the command line. The arguments of a command stand in its own file.
 
 use crate::command::{
-    bench, completions, convert, demo, diff, edit, export, inspect, perplexity, run, stats, tokenize, verify,
+    bench, completions, convert, demo, diff, edit, export, inspect, merge, perplexity, run, split, stats, tokenize,
+    verify,
 };
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand};
@@ -50,6 +51,8 @@ pub enum Command {
     Verify(verify::Args),
     Inspect(inspect::Args),
     Export(export::Args),
+    Split(split::Args),
+    Merge(merge::Args),
     Diff(diff::Args),
     Stats(stats::Args),
     Edit(edit::Args),

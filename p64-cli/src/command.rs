@@ -8,9 +8,11 @@ pub mod diff;
 pub mod edit;
 pub mod export;
 pub mod inspect;
+pub mod merge;
 pub mod perplexity;
 pub mod run;
 mod session;
+pub mod split;
 pub mod stats;
 mod text;
 pub mod tokenize;
@@ -27,6 +29,8 @@ pub fn run(command: Command, ui: &Ui) -> Result<u8> {
         Command::Verify(args) => verify::run(&args, ui),
         Command::Inspect(args) => inspect::run(&args, ui),
         Command::Export(args) => export::run(&args, ui),
+        Command::Split(args) => split::run(&args, ui),
+        Command::Merge(args) => merge::run(&args, ui),
         Command::Diff(args) => diff::run(&args, ui),
         Command::Stats(args) => stats::run(&args, ui),
         Command::Edit(args) => edit::run(&args, ui),

@@ -3,7 +3,7 @@
 use crate::failure::{Failure, Result};
 use p64_core::tokenizer::{NO_TOKEN, Tokenizer as Section};
 use p64_std::Error;
-use p64_std::map::{MapOptions, MappedContainer, MappedGguf, Mapping};
+use p64_std::map::{MapOptions, MappedGguf, MappedSet, Mapping, SetWarning};
 use p64_std::safetensors::SafetensorsSet;
 use p64_std::sniff::{Kind, SNIFF_LEN};
 use p64_std::tokenizer::{Q42tParts, Tokenizer, TokenizerError};
@@ -11,8 +11,8 @@ use std::path::Path;
 
 /// A model of any format.
 pub enum Input {
-    /// A container, and what the policy let pass.
-    P64(MappedContainer, Vec<p64_core::Error>),
+    /// A container or all files of a split set, and what the policy let pass.
+    P64(MappedSet, Vec<SetWarning>),
     Gguf(MappedGguf),
     Safetensors(SafetensorsSet),
 }
@@ -29,8 +29,8 @@ impl Input {
         drop(mapping);
         match kind {
             Kind::P64 => {
-                let (mapped, warnings) = MappedContainer::open(path, options)?;
-                Ok(Self::P64(mapped, warnings))
+                let (set, warnings) = MappedSet::open(path, options)?;
+                Ok(Self::P64(set, warnings))
             }
             Kind::Gguf => Ok(Self::Gguf(MappedGguf::open(path)?)),
             Kind::Safetensors | Kind::SafetensorsIndex => Ok(Self::Safetensors(SafetensorsSet::open(path)?)),
@@ -41,7 +41,7 @@ impl Input {
     /// Where the file was opened; of a sharded model, its first file.
     pub fn path(&self) -> &Path {
         match self {
-            Self::P64(mapped, _) => mapped.path(),
+            Self::P64(set, _) => set.path(),
             Self::Gguf(mapped) => mapped.path(),
             Self::Safetensors(set) => set.files().first().map_or(Path::new(""), |file| file.path()),
         }
@@ -49,14 +49,13 @@ impl Input {
 
     /// The tokenizer, `None` where the file has none. The inner error is the tokenizer's own.
     pub fn read_tokenizer(&self) -> Result<std::result::Result<Option<Tokenizer>, TokenizerError>> {
-        let container = match self {
+        let set = match self {
             Self::Gguf(mapped) => return Ok(from_metadata(&mapped.gguf().metadata())),
-            Self::P64(mapped, _) => mapped.container(),
+            Self::P64(set, _) => set,
             // What tokenizes lies in other files beside it.
             Self::Safetensors(_) => return Ok(Ok(None)),
         };
-        let metadata = container.metadata().map_err(|source| Error::Core { path: self.path().to_owned(), source })?;
-        Ok(match (metadata, container.tokenizer()) {
+        Ok(match (set.metadata()?, set.tokenizer()) {
             (Some(metadata), _) => from_metadata(&metadata),
             (None, Some(section)) => from_section(&section).map(Some),
             (None, None) => Ok(None),

@@ -30,6 +30,9 @@ pub struct Report {
     pub padding: Padding,
     pub warnings: Vec<String>,
     pub sections: Vec<Section>,
+    /// Of a model in several files, each of them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<FileRow>,
     pub types: Vec<TypeShare>,
     pub layers: Vec<Layer>,
     pub tensors: Vec<Tensor>,
@@ -86,11 +89,32 @@ pub struct Padding {
 }
 
 impl Space {
+    /// Both together.
+    fn plus(&self, other: &Self) -> Self {
+        Self {
+            front: self.front.saturating_add(other.front),
+            payload: self.payload.saturating_add(other.payload),
+            page_padding: self.page_padding.saturating_add(other.page_padding),
+            other_padding: self.other_padding.saturating_add(other.other_padding),
+        }
+    }
+
     fn padding(&self) -> Padding {
         let bytes = self.page_padding.saturating_add(self.other_padding);
         let whole = bytes.saturating_add(self.front).saturating_add(self.payload);
         Padding { bytes, share: number::ratio(bytes, whole) }
     }
+}
+
+/// One file of several.
+#[derive(Debug, Serialize)]
+pub struct FileRow {
+    pub path: String,
+    pub bytes: u64,
+    /// Tensors of the model in it.
+    pub tensors: u64,
+    /// First and last layer that it holds tensors of.
+    pub layers: Option<[u32; 2]>,
 }
 
 /// A section of the file.

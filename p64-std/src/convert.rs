@@ -45,7 +45,8 @@ use std::io::Cursor;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-/// Converts a model into one container at `output`. `inputs` are the files that the model is read from: their lengths and
+/// Converts a model into one container at `output`, or where `options` have a cut, into a set whose names begin with it
+/// (spec §13.4), the same as if the one container had been split. `inputs` are the files that the model is read from: their lengths and
 /// SHA-256 go into `p64.provenance` in this order, unless `source` brings those keys along.
 ///
 /// # Errors
@@ -60,7 +61,7 @@ pub fn convert(
     progress: &mut dyn FnMut(Progress),
 ) -> Result<ConvertReport> {
     let inputs = inputs.iter().map(|path| Input::open(path)).collect::<Result<Vec<_>>>()?;
-    to_file(source, &inputs, output, options, progress)
+    write_out(source, &inputs, &[], output, options, progress)
 }
 
 /// Converts a model of any format that is read: a GGUF (all files of a split one, given the first), a container or a set of
@@ -76,24 +77,24 @@ pub fn convert_file(
     progress: &mut dyn FnMut(Progress),
 ) -> Result<ConvertReport> {
     let source = OpenSource::open(input)?;
-    let (model, inputs) = match &source {
+    let (model, inputs, others) = match &source {
         OpenSource::Gguf(set) => return convert_gguf_set(set, output, options, progress),
         // A container remembers the files that it was made from; its own digest is not theirs.
         OpenSource::P64(set) => {
-            refuse_same(set.parts().iter().map(|part| part.path()), output)?;
-            (source.model()?, Vec::new())
+            let files = set.parts().iter().map(|part| part.path().to_owned());
+            (source.model()?, Vec::new(), files.collect())
         }
         OpenSource::Safetensors(set) => {
             let beside = folder_of(set)?;
-            refuse_same(beside.iter().flat_map(|(_, files)| files).map(PathBuf::as_path), output)?;
             let model = match beside {
                 Some((folder, _)) if !options.raw && hf::is_complete_folder(folder) => hf::source_model(set, folder)?,
                 _ => source.model()?,
             };
-            (model, set.paths())
+            (model, set.paths(), beside.map(|(_, files)| files).unwrap_or_default())
         }
     };
-    convert(&model, &inputs, output, options, progress)
+    let inputs = inputs.into_iter().map(Input::open).collect::<Result<Vec<_>>>()?;
+    write_out(&model, &inputs, &others, output, options, progress)
 }
 
 /// The folder of a model, and the files in it.
@@ -138,7 +139,7 @@ pub fn convert_gguf_set(
 ) -> Result<ConvertReport> {
     let inputs = set.parts().iter().map(Input::of_gguf).collect::<Result<Vec<_>>>()?;
     let model = SourceModel::of_gguf(set)?;
-    let mut report = to_file(&model, &inputs, output, options, progress)?;
+    let mut report = write_out(&model, &inputs, &[], output, options, progress)?;
     report.warnings.extend(odd_padding(set)?);
     Ok(report)
 }
@@ -161,16 +162,24 @@ pub fn convert_bytes(label: &Path, gguf: Vec<u8>, options: &ConvertOptions) -> R
     Ok((out.into_inner(), report))
 }
 
-fn to_file(
+/// `others` are files that are read too, without being what the source is known by.
+fn write_out(
     source: &SourceModel<'_>,
     inputs: &[Input<'_>],
+    others: &[PathBuf],
     output: &Path,
     options: &ProduceOptions,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<ConvertReport> {
     let start = Instant::now();
-    refuse_same(inputs.iter().map(Input::path), output)?;
+    let read = || inputs.iter().map(Input::path).chain(others.iter().map(PathBuf::as_path));
     let job = Job::new(source, inputs, options, output)?;
+    if let Some(cut) = &options.split {
+        let mut report = job.run_set(cut, |path| refuse_same(read(), path), progress)?;
+        report.duration = start.elapsed();
+        return Ok(report);
+    }
+    refuse_same(read(), output)?;
     let mut out = AtomicFile::create(output)?;
     let mut file = Holes::new(out.file());
     let mut report = job.run(&mut file, progress)?;

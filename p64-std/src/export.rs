@@ -1,9 +1,12 @@
-//! Export to GGUF: the source of a byte-preserving conversion, rebuilt and proven by its SHA-256 (spec §13.1).
+//! Export to GGUF: the source of a byte-preserving conversion, rebuilt and proven by its SHA-256 (spec §13.1); of any other
+//! container, a GGUF of the same values.
 
 mod decoded;
+mod file_type;
 mod npz;
 mod part;
 mod safetensors;
+mod stand_in;
 mod stored;
 mod stream;
 mod tensors;
@@ -23,9 +26,10 @@ use crate::write::{Holes, Pairs};
 use p64_core::container::Container;
 use p64_core::metadata::Metadata;
 use p64_core::validate::Integrity;
-use part::Part;
+use part::{Outgoing, Part};
+use stand_in::StandIn;
 use std::borrow::Cow;
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::io::Cursor;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -41,6 +45,8 @@ pub struct ExportReport {
     /// Whether the files have the digests of the source; `None` when the container does not say what those were, or
     /// when a split source was exported as one file.
     pub identical: Option<bool>,
+    /// Types that GGUF does not have, and what they became, a sentence each.
+    pub replaced: Vec<String>,
     /// What was edited since the conversion (keys, and tensors as `OLD=NEW`): then the result is not the source.
     pub edited: Vec<String>,
     /// Wall-clock time.
@@ -103,6 +109,7 @@ pub fn export_gguf(p64: &Path, output: &Path, progress: &mut dyn FnMut(Progress)
         files,
         tensors: parts.iter().map(Part::tensor_count).sum(),
         identical: known.then_some(equal),
+        replaced: replaced(&parts),
         edited: edits(&stored),
         duration: start.elapsed(),
     })
@@ -122,6 +129,17 @@ pub fn export_bytes(label: &Path, container: &Container<'_>) -> Result<(Vec<u8>,
         identical = part.digest.map(|digest| digest == written.sha256);
     }
     Ok((out.into_inner(), identical))
+}
+
+/// What became of types that GGUF does not have.
+fn replaced(parts: &[Part<'_>]) -> Vec<String> {
+    let mut counts: BTreeMap<String, u64> = BTreeMap::new();
+    let notes = parts.iter().flat_map(Part::tensors).filter_map(|out| out.stand_in.note(out.stored.info.dtype()));
+    for note in notes {
+        let count = counts.entry(note).or_default();
+        *count = count.saturating_add(1);
+    }
+    counts.into_iter().map(|(note, count)| format!("{count} x {note}")).collect()
 }
 
 /// What was edited since the conversion.
@@ -147,7 +165,7 @@ fn plan<'a>(stored: &Stored<'a>, output: &Path) -> Result<Vec<Part<'a>>> {
     if !edits(stored).is_empty() {
         provenance.parts.clear();
     }
-    if let Some(found) = stored.tensors.iter().find(|tensor| !tensor.info.dtype().is_ggml()) {
+    if let Some(found) = stored.tensors.iter().find(|tensor| !tensor.info.dtype().is_known()) {
         let (name, dtype) = (found.info.name(), found.info.dtype());
         return Err(refuse(format!("tensor {name:?} has type {dtype}, which GGUF does not have")));
     }
@@ -158,6 +176,16 @@ fn plan<'a>(stored: &Stored<'a>, output: &Path) -> Result<Vec<Part<'a>>> {
         return Err(refuse(format!("tensor {index} has the name {name:?}, which is empty or taken")));
     }
     let order = table_order(stored, &provenance).map_err(refuse)?;
+    let order = order.into_iter().map(Outgoing::new).collect::<Result<Vec<_>>>()?;
+    // What the keys say of the weights is true of the source's.
+    if provenance.is_quantized || order.iter().any(|tensor| !matches!(tensor.stand_in, StandIn::Same(_))) {
+        let types = order.iter().map(|tensor| (tensor.stand_in.dtype(), tensor.stored.info.shape()));
+        let pairs = file_type::renewed(&metadata, types);
+        let bytes = Cow::Owned(pairs.pair_bytes().to_vec());
+        let version = provenance.version.unwrap_or(3);
+        let part = Part::new(output.to_owned(), version, pairs.len(), &bytes, &order, None).map_err(refuse)?;
+        return Ok(vec![part]);
+    }
     parts(&metadata, &provenance, &order, output).map_err(refuse)
 }
 
@@ -186,7 +214,7 @@ fn table_order<'a>(
 fn parts<'a>(
     metadata: &Metadata<'a>,
     provenance: &Provenance<'a>,
-    order: &[StoredTensor<'a>],
+    order: &[Outgoing<'a>],
     output: &Path,
 ) -> std::result::Result<Vec<Part<'a>>, String> {
     let version = provenance.version.unwrap_or(3);

@@ -10,6 +10,8 @@
 //! (`docs/huggingface.md` lists the differences; `tests/tests/hf.rs` compares). Nothing that would change the results is
 //! passed over: a class of models, a key of the configuration, a tensor or a pre-tokenizer that is not known is an error.
 
+pub mod inverse;
+
 mod adapt;
 mod config;
 mod family;

@@ -19,14 +19,13 @@ pub use contents::Contents;
 pub use cut::Cut;
 pub use keys::MAX_FILES;
 pub use merge::{MergeReport, merge};
-pub use plan::{Failure, SetPlan};
+pub use plan::{Failure, SetFiles, SetPlan};
 pub use size::parse_size;
 
 use crate::convert::{Phase, Progress};
 use crate::error::{Error, Result};
 use crate::files;
 use crate::map::{MapOptions, MappedSet};
-use crate::part_name::{self, PartName};
 use crate::write::CHUNK;
 use p64_core::validate::Integrity;
 use std::io::Write;
@@ -86,7 +85,11 @@ pub fn split(input: &Path, output: &Path, cut: &Cut, progress: &mut dyn FnMut(Pr
     }
     let tensors: Vec<_> = set.tensors().collect();
     let (mut done, total) = (0u64, contents.payload_len());
-    let mut report = write_set(&plan, output, |path| is_part(&set, path), &mut |index, sink| {
+    let paths = plan.paths(output)?;
+    if let Some(path) = paths.iter().find(|path| is_part(&set, path)) {
+        return Err(Error::SameFile { path: path.clone() });
+    }
+    let files = plan.write(&paths, &mut |index, sink| {
         let Some(tensor) = tensors.get(index) else { return Ok(()) };
         for piece in tensor.tensor()?.bytes().chunks(CHUNK) {
             sink.write_all(piece)?;
@@ -95,43 +98,11 @@ pub fn split(input: &Path, output: &Path, cut: &Cut, progress: &mut dyn FnMut(Pr
         }
         Ok(())
     })?;
-    report.notes = notes;
-    report.duration = start.elapsed();
-    Ok(report)
+    let report = plan.finish(files, &paths, None)?;
+    Ok(SplitReport { notes, duration: start.elapsed(), ..report })
 }
 
 /// Whether a path leads to one of the files of an open set.
 fn is_part(set: &MappedSet, path: &Path) -> bool {
     set.parts().iter().any(|part| files::is_same_file(part.path(), path))
-}
-
-/// Writes a planned set under the names that `output` gives, all files of it at once. `is_input` says whether a path
-/// leads to a file that is being read; `payload` is called as [`SetPlan::write`] calls it.
-///
-/// # Errors
-/// [`Error::SameFile`], [`Error::Usage`] for an `output` without a name, what `payload` and the system answer.
-pub fn write_set(
-    plan: &SetPlan,
-    output: &Path,
-    is_input: impl Fn(&Path) -> bool,
-    payload: &mut dyn FnMut(usize, &mut crate::write::BlobSink<'_>) -> std::result::Result<(), Failure>,
-) -> Result<SplitReport> {
-    let start = Instant::now();
-    let count = plan.files() as u64;
-    let name = PartName::first(output, part_name::P64, count)
-        .ok_or_else(|| Error::Usage { reason: format!("{}: a set needs a name to begin with", output.display()) })?;
-    let paths: Vec<PathBuf> = (1..=count).map(|number| name.path(number)).collect();
-    if let Some(path) = paths.iter().find(|path| is_input(path)) {
-        return Err(Error::SameFile { path: path.clone() });
-    }
-    let (mut open, identity) = plan.write(&paths, payload)?;
-    for (file, path) in open.iter_mut().zip(&paths) {
-        file.file().sync_all().map_err(|error| Error::io(path, "write it", error))?;
-    }
-    for file in open {
-        file.commit()?;
-    }
-    let files = paths.into_iter().enumerate().filter_map(|(at, path)| plan.describe(at, path)).collect();
-    let tensors = plan.tensor_count();
-    Ok(SplitReport { files, tensors, identity, notes: Vec::new(), duration: start.elapsed() })
 }

@@ -4,7 +4,8 @@
 
 For each case CASE/ is the folder; CASE.json has the texts and their ids, the prompt, and the keys and the tensors (with the
 SHA-256 of their bytes) of the GGUF that llama.cpp's converter makes of the folder; CASE.f32 has transformers' logits after
-the prompt's positions, in f32, and CASE.llama.f32 llama.cpp's of that GGUF.
+the prompt's positions, in f32 (CASE.half.f32: with gelu rounded to f16, as ggml has it), and CASE.llama.f32 llama.cpp's of that
+GGUF.
 """
 
 import argparse
@@ -27,6 +28,9 @@ from tokenizers import Tokenizer
 
 import models
 import vocabularies
+
+# There is no CUDA to ask, only what cuda_stand_ins.py put in its place.
+torch.cuda.is_current_stream_capturing = lambda: False
 
 HERE = pathlib.Path(__file__).parent
 TEMPLATE = "{% for message in messages %}<|im_start|>{{ message['role'] }}\n{{ message['content'] }}<|im_end|>\n{% endfor %}"
@@ -107,10 +111,32 @@ def save(name, folder):
 
 
 def logits(folder, tokens):
-    """transformers' logits in f32 of the weights as they were saved."""
+    """transformers' logits in f32 of the weights as they were saved, and with gelu rounded where there is one."""
     model = transformers.AutoModelForCausalLM.from_pretrained(str(folder), dtype=torch.float32, attn_implementation="eager").eval()
     with torch.no_grad():
-        return model(torch.tensor([tokens])).logits[0].to(torch.float32).numpy()
+        run = lambda: model(torch.tensor([tokens])).logits[0].to(torch.float32).numpy()
+        own = run()
+        return own, run() if round_gelu(model) else None
+
+
+class RoundedGelu(torch.nn.Module):
+    """ggml's gelu: a table of f16 for f16."""
+
+    def forward(self, x):
+        half = torch.nn.functional.gelu(x.to(torch.float16).to(torch.float32), approximate="tanh")
+        half = half.to(torch.float16).to(torch.float32)
+        return torch.where(x <= -10, torch.zeros_like(x), torch.where(x >= 10, x, half))
+
+
+def round_gelu(model):
+    """Puts it in place of every gelu. Returns whether there was one."""
+    count = 0
+    for module in model.modules():
+        for name in ("act", "act_fn"):
+            if "gelu" in type(getattr(module, name, None)).__name__.lower():
+                setattr(module, name, RoundedGelu())
+                count += 1
+    return count > 0
 
 
 def convert(folder, out, outtype, pre, source):
@@ -150,7 +176,7 @@ def make(name, to, source, oracle):
     ids = [i for i in range(tokenizer.get_vocab_size())]
     tokens = [chance.choice(ids) for _ in range(24)]
     at = [1, 7, 24]
-    own = logits(folder, tokens)
+    own, rounded = logits(folder, tokens)
     with tempfile.TemporaryDirectory() as scratch:
         gguf_file = pathlib.Path(scratch) / "model.gguf"
         outtype = {"float32": "f32", "float16": "f16", "bfloat16": "bf16"}[models.CASES[name][2]]
@@ -168,6 +194,8 @@ def make(name, to, source, oracle):
             print(f"  llama.cpp: {ran.stderr.strip()[-300:]}")
     rows = own[[n - 1 for n in at]]
     rows.astype("<f4").tofile(to / f"{name}.f32")
+    if rounded is not None:
+        rounded[[n - 1 for n in at]].astype("<f4").tofile(to / f"{name}.half.f32")
     if llama is not None:
         llama.tofile(to / f"{name}.llama.f32")
         apart = float(np.abs(rows - llama).max() / np.abs(rows).max())

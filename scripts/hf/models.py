@@ -29,8 +29,8 @@ EXPERTS = SIZE | dict(num_hidden_layers=2)
 
 
 def llama3_rope(**more):
-    return dict(rope_type="llama3", rope_theta=10000.0, factor=4.0, low_freq_factor=1.0, high_freq_factor=4.0,
-                original_max_position_embeddings=64) | more
+    return dict(rope_type="llama3", rope_theta=10000.0, factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0,
+                original_max_position_embeddings=8192) | more
 
 
 # name: (configuration, vocabulary, type, further options)
@@ -78,11 +78,10 @@ CASES = {
     "stablelm-head-norms": (
         StableLmConfig(**SIZE, qk_layernorm=True, use_parallel_residual=True, rope_parameters=dict(
             rope_type="default", rope_theta=10000.0, partial_rotary_factor=0.25)), "qwen2", "float32", {}),
-    "gpt2-f32": (GPT2Config(n_embd=32, n_head=4, n_layer=2, n_positions=256), "gpt-2", "float32", {}),
+    "gpt2-f32": (GPT2Config(n_embd=32, n_head=4, n_layer=2, n_positions=256, n_ctx=256), "gpt-2", "float32", {}),
     "command-r-f32": (CohereConfig(**SIZE, logit_scale=0.25), "smollm", "float32", {}),
-    "command-r-head-norms": (CohereConfig(**SIZE, logit_scale=0.25, use_qk_norm=True), "smollm", "float32", {}),
     "cohere2-f32": (
-        Cohere2Config(**SIZE | dict(num_hidden_layers=4), logit_scale=0.25, sliding_window=8), "smollm", "float32", {}),
+        Cohere2Config(**SIZE | dict(num_hidden_layers=4), logit_scale=0.25, sliding_window=8, rotary_pct=1.0), "smollm", "float32", {}),
     "smollm3-f32": (
         SmolLM3Config(**SIZE | dict(num_hidden_layers=4), no_rope_layers=[1, 1, 1, 0], tie_word_embeddings=True, pad_token_id=0),
         "llama-bpe", "float32", {}),

@@ -17,10 +17,10 @@ fn tiny() -> PathBuf {
 #[track_caller]
 fn diff<R>(a: &Path, b: &Path, look: impl FnOnce(&Difference<'_>) -> R) -> R {
     let sources = [a, b].map(|path| OpenSource::open(path).unwrap_or_else(|error| panic!("{error}")));
-    let sides = [Side { path: a, source: &sources[0] }, Side { path: b, source: &sources[1] }];
+    let sides = Side::pair((a, &sources[0]), (b, &sources[1])).unwrap_or_else(|error| panic!("{error}"));
     let of = |threads| {
         let options = Options { select: &|_| true, values: true, threads };
-        compare(sides[0], sides[1], &options, &|_, _| ()).unwrap_or_else(|error| panic!("{error}"))
+        compare(&sides[0], &sides[1], &options, &|_, _| ()).unwrap_or_else(|error| panic!("{error}"))
     };
     let difference = of(1);
     assert_eq!(difference.tensors, of(3).tensors, "the same on every number of threads");

@@ -23,6 +23,9 @@ fn every_seed_is_handled() {
         if GGUF_TARGETS.contains(name) {
             seeds.extend(files(&data("malformed/gguf")));
         }
+        if *name == "safetensors" {
+            seeds.extend(files(&data("malformed/safetensors")));
+        }
         for seed in seeds {
             let bytes = fs::read(&seed).expect("readable seed");
             // Named before it runs: a panic then says which seed.

@@ -1,6 +1,10 @@
 //! safetensors as `docs/acceptance.md` §4 says, next to the library that defines the format.
 
 use p64_std::Error;
+use p64_std::convert::{ConvertReport, ProduceOptions, convert};
+use p64_std::export::{TensorExport, TensorOptions, export_npz, export_safetensors};
+use p64_std::map::{MapOptions, MappedContainer};
+use p64_std::safetensors::raw_model;
 use p64_std::safetensors::{Header, SafetensorsFile, SafetensorsSet};
 use p64_std::source::OpenSource;
 use p64_tests::data::data;
@@ -359,4 +363,150 @@ fn cut_files_and_other_files() {
     let path = write(folder.path(), "model.safetensors", b"version https://git-lfs.example/spec/v1\noid");
     let error = SafetensorsSet::open(&path).expect_err("a pointer");
     assert!(error.to_string().contains("git lfs pull"), "{error}");
+}
+
+/// A raw transcode of what lies at `path`.
+fn transcode(path: &Path, output: &Path) -> ConvertReport {
+    let set = SafetensorsSet::open(path).expect("well-formed");
+    let model = raw_model(&set).expect("storable");
+    convert(&model, &set.paths(), output, &ProduceOptions::default(), &mut |_| ()).expect("converted")
+}
+
+fn export(input: &Path, output: &Path) -> TensorExport {
+    export_safetensors(input, output, &TensorOptions::default(), &mut |_| ()).expect("exported")
+}
+
+/// Values that tell where they stand.
+fn payload(len: usize, salt: u8) -> Vec<u8> {
+    (0..len).map(|at| u8::try_from((at * 7 + usize::from(salt)) % 251).expect("below 251")).collect()
+}
+
+/// A model as the library writes it: two layers, roles, a scalar, an empty tensor, every type that GGML has.
+fn by_the_library_written(folder: &Path) -> PathBuf {
+    use safetensors::Dtype;
+    use safetensors::tensor::TensorView;
+    let tensors: Vec<(String, Dtype, Vec<usize>)> = vec![
+        ("model.embed_tokens.weight".into(), Dtype::BF16, vec![5, 4]),
+        ("model.layers.0.input_layernorm.weight".into(), Dtype::F32, vec![4]),
+        ("model.layers.0.self_attn.q_proj.weight".into(), Dtype::F16, vec![4, 4]),
+        ("model.layers.1.self_attn.q_proj.weight".into(), Dtype::F16, vec![4, 4]),
+        ("model.layers.1.mlp.down_proj.weight".into(), Dtype::F32, vec![4, 6]),
+        ("steps".into(), Dtype::I64, vec![]),
+        ("a.table".into(), Dtype::I32, vec![2, 1, 3]),
+        ("short".into(), Dtype::I16, vec![3]),
+        ("bytes".into(), Dtype::I8, vec![3, 3]),
+        ("doubles".into(), Dtype::F64, vec![2]),
+        ("nothing".into(), Dtype::F32, vec![0, 8]),
+    ];
+    let payloads: Vec<Vec<u8>> = (0u8..)
+        .zip(&tensors)
+        .map(|(salt, (_, dtype, shape))| payload(shape.iter().product::<usize>() * dtype.bitsize() / 8, salt))
+        .collect();
+    let views = tensors.iter().zip(&payloads).map(|((name, dtype, shape), bytes)| {
+        (name.clone(), TensorView::new(*dtype, shape.clone(), bytes).expect("fits"))
+    });
+    let about = [("format".to_owned(), "pt".to_owned()), ("note".to_owned(), "a \"quote\" and \u{e9}\n".to_owned())];
+    let bytes = safetensors::serialize(views, Some(about.into_iter().collect())).expect("written");
+    write(folder, "model.safetensors", &bytes)
+}
+
+#[test]
+fn a_file_that_the_library_wrote_comes_back_identical() {
+    let folder = tempfile::tempdir().expect("folder");
+    let source = by_the_library_written(folder.path());
+    let p64 = folder.path().join("model.p64");
+    let report = transcode(&source, &p64);
+    assert!(report.raw_transcode);
+    assert_eq!((report.profile.as_str(), report.tensors), ("safetensors-raw", 11));
+
+    // Strict, with roles, layers, masked hashes and reversed shapes.
+    let strict = MapOptions { policy: p64_core::validate::Policy::Strict, ..MapOptions::default() };
+    let (mapped, warnings) = MappedContainer::open(&p64, &strict).expect("strict");
+    assert_eq!(warnings, []);
+    let container = mapped.container();
+    assert_eq!(container.n_layer(), 2);
+    let down = container.find("model.layers.1.mlp.down_proj.weight").expect("there");
+    assert_eq!((down.role(), down.manifold_idx()), (p64_core::Role::FfnDown, 1));
+    assert_eq!(down.shape().dims(), [6, 4]);
+    // The masked hash of spec §8.
+    let query = container.find("model.layers.0.self_attn.q_proj.weight").expect("there");
+    assert_eq!(query.source_name_hash(), 0x0a29_6639_dc11_febb);
+    assert_eq!(container.find("steps").expect("there").shape().dims(), [1]);
+    drop(mapped);
+
+    let out = folder.path().join("out.safetensors");
+    let report = export(&p64, &out);
+    assert_eq!((report.identical, report.tensors, report.notes.len()), (Some(true), 11, 0));
+    assert_eq!(std::fs::read(&out).expect("written"), std::fs::read(&source).expect("read"));
+    // From the safetensors themselves too, and into a folder.
+    let out = folder.path().join("again");
+    export(&source, &out);
+    let again = std::fs::read(out.join("model.safetensors")).expect("written");
+    assert_eq!(by_the_library(&again), by_the_library(&std::fs::read(&source).expect("read")));
+}
+
+/// A header in another order and with gaps between its words: the tensors come back, the bytes of the header do not.
+#[test]
+fn another_writers_file_comes_back_with_equal_tensors() {
+    let folder = tempfile::tempdir().expect("folder");
+    let source = write(folder.path(), "model.safetensors", &three_tensors());
+    let p64 = folder.path().join("model.p64");
+    transcode(&source, &p64);
+    let out = folder.path().join("out.safetensors");
+    assert_eq!(export(&p64, &out).identical, Some(false));
+    let (before, after) = (three_tensors(), std::fs::read(&out).expect("written"));
+    assert_eq!(by_the_library(&after), by_the_library(&before));
+    let metadata = |bytes: &[u8]| SafeTensors::read_metadata(bytes).expect("good").1.metadata().clone();
+    assert_eq!(metadata(&after), metadata(&before));
+    assert!(after.ends_with(&before[before.len() - 28..]));
+}
+
+#[test]
+fn a_sharded_model_comes_back_as_its_files() {
+    let text = index(MAP);
+    let folder = sharded(&text);
+    let p64 = folder.path().join("model.p64");
+    let report = transcode(folder.path(), &p64);
+    assert_eq!((report.source_files, report.source_sha256.len()), (2, 2));
+    let out = folder.path().join("out");
+    let report = export(&p64, &out);
+    // Written without spaces as these were, but filled up to eight bytes as these were not.
+    assert_eq!((report.identical, report.tensors), (Some(false), 2));
+    for name in ["m-00001-of-00002.safetensors", "m-00002-of-00002.safetensors"] {
+        let read = |folder: &Path| std::fs::read(folder.join(name)).expect("there");
+        assert_eq!(by_the_library(&read(&out)), by_the_library(&read(folder.path())), "{name}");
+    }
+    let json = |folder: &Path| -> serde_json::Value {
+        serde_json::from_slice(&std::fs::read(folder.join(INDEX)).expect("there")).expect("JSON")
+    };
+    assert_eq!(json(&out), json(folder.path()));
+    // A second time the files are what the exporter writes, and identical.
+    let again = folder.path().join("again.p64");
+    transcode(&out, &again);
+    assert_eq!(export(&again, &folder.path().join("third")).identical, Some(true));
+    // As one file, where one was asked for.
+    let one = folder.path().join("one.safetensors");
+    assert_eq!(export(&p64, &one).identical, None);
+    assert_eq!(SafetensorsSet::open(&one).expect("good").tensors().count(), 2);
+}
+
+#[test]
+fn outputs_are_no_inputs_and_failures_leave_nothing() {
+    let folder = tempfile::tempdir().expect("folder");
+    let source = by_the_library_written(folder.path());
+    let before = std::fs::read(&source).expect("read");
+    let options = TensorOptions::default();
+    for to in [&source, &folder.path().to_owned()] {
+        let error = export_safetensors(&source, to, &options, &mut |_| ()).expect_err("the same file");
+        assert!(matches!(error, Error::SameFile { .. }), "{error}");
+    }
+    let error = export_npz(&source, &source, &options, &mut |_| ()).expect_err("the same file");
+    assert!(matches!(error, Error::SameFile { .. }), "{error}");
+    assert_eq!(std::fs::read(&source).expect("read"), before);
+    // Quantised tensors are refused by name before a folder is made.
+    let out = folder.path().join("out");
+    let tiny = data("tiny/tiny-stories-q8_0.gguf");
+    let error = export_safetensors(&tiny, &out, &options, &mut |_| ()).expect_err("quantised");
+    assert!(error.to_string().contains("--dequantize"), "{error}");
+    assert!(!out.exists());
 }

@@ -1,5 +1,6 @@
 //! `p64 convert`: a model of any format becomes a container.
 
+use crate::command::split;
 use crate::failure::{Failure, Result};
 use crate::output::table::{Align, Table};
 use crate::output::{Ui, memory, number, progress::Progress};
@@ -7,8 +8,9 @@ use p64_std::convert::{
     self, ConvertOptions, ConvertReport, Layout, ParityReport, Phase, ProduceOptions, TensorChange,
 };
 use p64_std::quantize::{Imatrix, Profile, Rule, Rules};
+use p64_std::split::Cut;
 use serde_json::json;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -21,6 +23,7 @@ Examples:
   p64 convert --rule 'ffn_*=q4_k' --rule output=q6_k f16.gguf model.p64
   p64 convert --page-size 4096 old.p64 new.p64       a container laid out anew
   p64 convert ./SmolLM2-135M model.p64               a Hugging Face folder
+  p64 convert --split size=2G model.gguf out/model   a set of files, as p64 split makes it
 
 OUT appears whole or not at all; an older OUT is replaced in one step.";
 
@@ -31,7 +34,7 @@ pub struct Args {
     /// A GGUF (of a split one, its first file), a container, or safetensors: a file, an index or a folder
     #[arg(value_name = "IN")]
     input: PathBuf,
-    /// The container to write
+    /// The container to write; with --split, what the names of the files begin with
     #[arg(value_name = "OUT")]
     output: PathBuf,
     /// Where the container will be read from; instead of the options of the layout
@@ -66,6 +69,9 @@ pub struct Args {
     /// Take the tensors of a Hugging Face folder as they are, whatever files lie beside them
     #[arg(long)]
     raw: bool,
+    /// Write a set of files: auto (each below 4 GiB), layers=N or size=S (bytes, 500M, 2G, 4Gi)
+    #[arg(long, value_name = "HOW")]
+    split: Option<Cut>,
     /// Threads that encode weights; 0 for one per core
     #[arg(short, long, value_name = "N", default_value_t = 0)]
     threads: usize,
@@ -109,6 +115,7 @@ impl Args {
         options.rules = Rules { profile: self.profile, rules: self.rules.clone() };
         options.imatrix = self.imatrix.as_deref().map(Imatrix::open).transpose()?;
         options.raw = self.raw;
+        options.split = self.split;
         options.threads = self.threads;
         Ok(options)
     }
@@ -140,7 +147,7 @@ pub fn run(args: &Args, ui: &Ui) -> Result<u8> {
     report.warnings.iter().for_each(|warning| ui.warn(warning));
     let parity = args.check_parity.then(|| {
         let bar = Progress::new(ui, "comparing");
-        convert::check_parity(&args.input, &args.output, &mut |step| bar.set(step.done, step.total))
+        convert::check_parity(&args.input, first_file(args, &report), &mut |step| bar.set(step.done, step.total))
     });
     let parity = parity.transpose()?;
     if ui.json() {
@@ -159,12 +166,21 @@ pub fn run(args: &Args, ui: &Ui) -> Result<u8> {
     }
 }
 
+/// What was written, or the first file of it.
+fn first_file<'a>(args: &'a Args, report: &'a ConvertReport) -> &'a Path {
+    let first = report.set.as_ref().and_then(|set| set.files.first());
+    first.map_or(args.output.as_path(), |file| &file.path)
+}
+
 fn print(args: &Args, report: &ConvertReport, peak: Option<u64>, parity: Option<&ParityReport>, ui: &Ui) -> Result<()> {
     let tensors = number::plural(report.tensors, "tensor");
     let (bytes, source) = (number::bytes(report.bytes), number::bytes(report.source_bytes));
     let time = number::duration(report.duration);
     let speed = number::bytes_per_second(report.source_bytes, report.duration);
-    ui.line(format_args!("{}: {tensors}, {bytes}", args.output.display()))?;
+    match &report.set {
+        None => ui.line(format_args!("{}: {tensors}, {bytes}", args.output.display()))?,
+        Some(set) => split::print(set, ui)?,
+    }
     let files = if report.source_files > 1 { format!(" in {} files", report.source_files) } else { String::new() };
     if report.source_files > 0 {
         ui.line(format_args!("  source    {}, {source}{files}", report.source_format))?;
@@ -217,6 +233,7 @@ fn object(args: &Args, report: &ConvertReport, peak: Option<u64>, parity: Option
         "source_files": report.source_files,
         "source_format": report.source_format,
         "profile": report.profile,
+        "set": report.set.as_ref().map(split::object),
         "source_sha256": report.source_sha256,
         "raw_transcode": report.raw_transcode,
         "changes": report.changes.iter().map(|change| json!({

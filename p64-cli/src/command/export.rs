@@ -36,6 +36,9 @@ pub struct Args {
     /// Only tensors of names like this (`*` for any characters, `?` for one); may be repeated
     #[arg(long, value_name = "PATTERN")]
     tensors: Vec<String>,
+    /// For safetensors: keep the names and rows of the container instead of Hugging Face's
+    #[arg(long)]
+    own_names: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
@@ -86,8 +89,8 @@ pub fn run(args: &Args, ui: &Ui) -> Result<u8> {
 }
 
 fn to_gguf(args: &Args, ui: &Ui) -> Result<u8> {
-    if !args.tensors.is_empty() || args.dequantize.is_some() {
-        let reason = "a GGUF is exported whole and as it is: leave --tensors and --dequantize out";
+    if !args.tensors.is_empty() || args.dequantize.is_some() || args.own_names {
+        let reason = "a GGUF is exported whole and as it is: leave --tensors, --dequantize and --own-names out";
         return Err(Failure::Usage(reason.to_owned()));
     }
     let report: ExportReport = {
@@ -105,6 +108,7 @@ fn to_gguf(args: &Args, ui: &Ui) -> Result<u8> {
         }
         None => ui.warn("the container does not tell the SHA-256 that this file should have"),
     }
+    report.replaced.iter().for_each(|note| ui.note(format_args!("{note}")));
     if ui.json() {
         let files = report
             .files
@@ -116,6 +120,7 @@ fn to_gguf(args: &Args, ui: &Ui) -> Result<u8> {
             "files": files.collect::<Vec<_>>(),
             "tensors": report.tensors,
             "identical": report.identical,
+            "replaced": report.replaced,
             "edited": report.edited,
             "seconds": report.duration.as_secs_f64(),
         }))?;
@@ -133,6 +138,7 @@ fn to_arrays(args: &Args, format: &str, ui: &Ui) -> Result<u8> {
     let mut options = TensorOptions::default();
     options.dequantize = args.dequantize.map(Float::dtype);
     options.select.clone_from(&args.tensors);
+    options.own_names = args.own_names;
     let report: TensorExport = {
         let bar = Progress::new(ui, "writing");
         let export = if format == "npz" { export::export_npz } else { export::export_safetensors };

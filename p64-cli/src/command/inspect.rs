@@ -56,10 +56,7 @@ pub fn run(args: &Args, ui: &Ui) -> Result<u8> {
 pub fn describe(path: &Path, full: bool) -> Result<inspect::Report> {
     let options = MapOptions { integrity: Integrity::Lazy, ..MapOptions::default() };
     match Input::open(path, &options)? {
-        Input::P64(mapped, warnings) => {
-            let report = inspect::describe_p64(path, mapped.container(), &warnings, full);
-            report.map_err(|source| p64_std::Error::Core { path: path.to_owned(), source }.into())
-        }
+        Input::P64(set, warnings) => Ok(inspect::describe_p64(path, &set, &warnings, full)?),
         Input::Safetensors(set) => Ok(inspect::describe_safetensors(path, &set, full)),
         Input::Gguf(mapped) => Ok(inspect::describe_gguf(path, mapped.gguf(), full)),
     }

@@ -5,7 +5,7 @@ use crate::input::Input;
 use crate::output::{Ui, number, progress::Progress};
 use p64_core::validate::{Integrity, Policy};
 use p64_core::{DType, Place};
-use p64_std::map::MapOptions;
+use p64_std::map::{MapOptions, MappedContainer};
 use p64_std::tokenizer::TokenizerError;
 use serde::Serialize;
 use serde_json::Value;
@@ -19,6 +19,7 @@ Examples:
   p64 verify --json model.p64 | jq .ok
 
 With several files, every one is checked; the exit code is the highest of theirs.
+Of a split set any file stands for all of them; a set of which several are given is checked once.
 A GGUF carries no checksums: of one, the structure is checked and the tokenizer.";
 
 /// From this size on, verifying takes long enough to show progress.
@@ -46,6 +47,9 @@ struct Outcome {
     ok: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     format: Option<&'static str>,
+    /// Files of the set that was checked, or of the set in which this file has been checked already.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    set: Option<Vec<String>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tensors: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -66,9 +70,18 @@ struct Outcomes {
 pub fn run(args: &Args, ui: &Ui) -> Result<u8> {
     let mut code = 0;
     let mut files = Vec::new();
+    let mut sets: Vec<Vec<PathBuf>> = Vec::new();
     for path in &args.files {
+        if let Some(set) = path.canonicalize().ok().and_then(|path| sets.iter().find(|set| set.contains(&path))) {
+            if !ui.json() && !ui.quiet() {
+                ui.line(format_args!("{}: OK, checked with its set", path.display()))?;
+            }
+            files.push(Outcome::again(path, set));
+            continue;
+        }
         match check(args, path, ui) {
             Ok(checked) => {
+                sets.extend(checked.set.clone());
                 if !ui.json() {
                     checked.warnings.iter().for_each(|warning| ui.warn(format_args!("{}: {warning}", path.display())));
                     if !ui.quiet() {
@@ -85,7 +98,8 @@ pub fn run(args: &Args, ui: &Ui) -> Result<u8> {
                 let path = path.display().to_string();
                 let warnings = Vec::new();
                 let (format, tensors, bytes, seconds) = (None, None, None, None);
-                files.push(Outcome { path, ok: false, format, tensors, bytes, seconds, warnings, error });
+                let set = None;
+                files.push(Outcome { path, ok: false, format, set, tensors, bytes, seconds, warnings, error });
             }
         }
     }
@@ -95,8 +109,31 @@ pub fn run(args: &Args, ui: &Ui) -> Result<u8> {
     Ok(code)
 }
 
+impl Outcome {
+    /// Of a file that has been checked with its set.
+    fn again(path: &Path, set: &[PathBuf]) -> Self {
+        Self {
+            path: path.display().to_string(),
+            ok: true,
+            format: Some("p64"),
+            set: Some(shown(set)),
+            tensors: None,
+            bytes: None,
+            seconds: None,
+            warnings: Vec::new(),
+            error: None,
+        }
+    }
+}
+
+fn shown(set: &[PathBuf]) -> Vec<String> {
+    set.iter().map(|path| path.display().to_string()).collect()
+}
+
 struct Checked {
     format: &'static str,
+    /// The files of a split set, by their canonical paths.
+    set: Option<Vec<PathBuf>>,
     tensors: u64,
     bytes: u64,
     time: Duration,
@@ -109,7 +146,9 @@ impl Checked {
         match self.format {
             "p64" => {
                 let speed = number::bytes_per_second(self.bytes, self.time);
-                format!("{}: OK, {found}, {speed}", path.display())
+                let files = self.set.as_ref().map_or(1, Vec::len) as u64;
+                let files = if files > 1 { format!("{}, ", number::plural(files, "file")) } else { String::new() };
+                format!("{}: OK, {files}{found}, {speed}", path.display())
             }
             format => {
                 let what = if format == "gguf" { "a GGUF" } else { "safetensors" };
@@ -123,6 +162,7 @@ impl Checked {
             path: path.display().to_string(),
             ok: true,
             format: Some(self.format),
+            set: self.set.as_deref().map(shown),
             tensors: Some(self.tensors),
             bytes: Some(self.bytes),
             seconds: Some(self.time.as_secs_f64()),
@@ -144,36 +184,32 @@ fn check(args: &Args, path: &Path, ui: &Ui) -> Result<Checked> {
     let progress = Progress::new(ui, "verifying");
     let input = Input::open(path, &options)?;
     let mut checked = match &input {
-        Input::P64(mapped, warnings) => {
-            let container = mapped.container();
-            let core = |source| p64_std::Error::Core { path: path.to_owned(), source };
-            let mut done = 0;
-            // Under `Full` every one of them has been verified, and this costs nothing.
-            for info in container.tensors() {
-                let tensor = container.tensor(&info).map_err(core)?;
-                if info.dtype() == DType::Ternary {
-                    // The one type of which not every byte is a value; the digits are looked at when they are used.
-                    let about = |mut error: p64_core::Error| {
-                        error.place = Place::Tensor(info.index());
-                        core(error)
-                    };
-                    tensor.matrix().map_err(about)?;
-                }
-                done += tensor.bytes().len() as u64;
-                progress.set(done, container.file_len());
+        Input::P64(set, warnings) => {
+            let (mut done, mut tensors) = (0, 0);
+            for part in set.parts() {
+                check_container(part, &mut |bytes| {
+                    done += bytes;
+                    progress.set(done, set.file_len());
+                })?;
+                tensors += u64::from(part.container().tensor_count());
             }
-            container.metadata().map_err(core)?;
-            container.provenance().map_err(core)?;
+            let shown = |(at, warning): &(usize, p64_core::Error)| match set.parts().get(*at) {
+                Some(part) if set.is_split() => format!("{}: {warning}", part.path().display()),
+                _ => warning.to_string(),
+            };
+            let paths = set.parts().iter().filter_map(|part| part.path().canonicalize().ok());
             Checked {
                 format: "p64",
-                tensors: container.tensor_count().into(),
-                bytes: container.file_len(),
+                set: set.is_split().then(|| paths.collect()),
+                tensors,
+                bytes: set.file_len(),
                 time: began.elapsed(),
-                warnings: warnings.iter().map(ToString::to_string).collect(),
+                warnings: warnings.iter().map(shown).collect(),
             }
         }
         Input::Gguf(mapped) => Checked {
             format: "gguf",
+            set: None,
             tensors: mapped.gguf().tensors().len() as u64,
             bytes: mapped.gguf().file_len(),
             time: began.elapsed(),
@@ -181,6 +217,7 @@ fn check(args: &Args, path: &Path, ui: &Ui) -> Result<Checked> {
         },
         Input::Safetensors(set) => Checked {
             format: "safetensors",
+            set: None,
             tensors: set.tensors().count() as u64,
             bytes: set.file_len(),
             time: began.elapsed(),
@@ -202,4 +239,26 @@ fn check(args: &Args, path: &Path, ui: &Ui) -> Result<Checked> {
         }
     }
     Ok(checked)
+}
+
+/// Every tensor of one file and its metadata; `done` is told the bytes of each.
+fn check_container(part: &MappedContainer, done: &mut dyn FnMut(u64)) -> Result<()> {
+    let container = part.container();
+    let core = |source| p64_std::Error::Core { path: part.path().to_owned(), source };
+    // Under `Full` every one of them has been verified, and this costs nothing.
+    for info in container.tensors() {
+        let tensor = container.tensor(&info).map_err(core)?;
+        if info.dtype() == DType::Ternary {
+            // The one type of which not every byte is a value; the digits are looked at when they are used.
+            let about = |mut error: p64_core::Error| {
+                error.place = Place::Tensor(info.index());
+                core(error)
+            };
+            tensor.matrix().map_err(about)?;
+        }
+        done(tensor.bytes().len() as u64);
+    }
+    container.metadata().map_err(core)?;
+    container.provenance().map_err(core)?;
+    Ok(())
 }

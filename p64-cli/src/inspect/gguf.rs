@@ -16,7 +16,7 @@ pub fn describe(path: &Path, gguf: &Gguf<'_>, full: bool) -> Report {
         let role = Role::from_gguf_name(tensor.name).map(|(role, _)| role);
         let layer = layer_of(tensor.name);
         let extent = gguf.extent(tensor);
-        layers.add(layer, extent, role);
+        layers.add(0, layer, extent, role);
         tensors.push(Tensor {
             index,
             name: tensor.name.to_owned(),
@@ -62,6 +62,7 @@ pub fn describe(path: &Path, gguf: &Gguf<'_>, full: bool) -> Report {
         space,
         warnings: Vec::new(),
         sections: sections(gguf),
+        files: Vec::new(),
         types: type_shares(shares),
         layers: layers.finish(),
         tensors,

@@ -5,9 +5,9 @@ use p64_core::Role;
 use p64_core::extent::Extent;
 use std::collections::BTreeMap;
 
-/// Sums of layers, `None` last.
+/// Sums of layers, `None` last, file by file.
 #[derive(Default)]
-pub struct Layers(BTreeMap<(bool, u32), Group>);
+pub struct Layers(BTreeMap<(bool, usize, u32), Group>);
 
 struct Group {
     tensors: u64,
@@ -18,10 +18,10 @@ struct Group {
 }
 
 impl Layers {
-    /// Counts a tensor in.
-    pub fn add(&mut self, layer: Option<u32>, extent: Extent, role: Option<Role>) {
+    /// Counts a tensor of a file in.
+    pub fn add(&mut self, file: usize, layer: Option<u32>, extent: Extent, role: Option<Role>) {
         let fresh = Group { tensors: 0, start: u64::MAX, end: 0, payload: 0, roles: Vec::new() };
-        let group = self.0.entry((layer.is_none(), layer.unwrap_or(0))).or_insert(fresh);
+        let group = self.0.entry((layer.is_none(), file, layer.unwrap_or(0))).or_insert(fresh);
         group.tensors += 1;
         group.start = group.start.min(extent.start());
         group.end = group.end.max(extent.end());
@@ -33,7 +33,7 @@ impl Layers {
 
     /// The rows.
     pub fn finish(self) -> Vec<Layer> {
-        let row = |((global, layer), mut group): ((bool, u32), Group)| {
+        let row = |((global, _, layer), mut group): ((bool, usize, u32), Group)| {
             group.roles.sort_by_key(|role| role.order());
             Layer {
                 layer: (!global).then_some(layer),

@@ -1,54 +1,104 @@
-//! A container, described.
+//! A container, or all files of a split set, described.
 
-use super::{Model, Report, Section, Space, Tensor, Tokenizer, layers::Layers, type_shares, values};
+use super::{FileRow, Model, Report, Section, Space, Tensor, Tokenizer, layers::Layers, type_shares, values};
 use p64_core::metadata::Metadata;
-use p64_core::{Container, Error, Role};
+use p64_core::{Container, Role};
+use p64_std::Result;
+use p64_std::map::{MappedContainer, MappedSet, SetWarning};
 use serde_json::json;
 use std::path::Path;
 
-/// Everything there is to say about `container`. Under lazy integrity only the two metadata tensors are verified.
+/// Everything there is to say about the set. Under lazy integrity only the metadata tensors are verified. Of several
+/// files, places of tensors count from the beginning of their own file, places of sections and layers as if the files
+/// stood one after the other.
 ///
 /// # Errors
 /// Damage in the metadata tensors.
-pub fn describe(path: &Path, container: &Container<'_>, warnings: &[Error], full: bool) -> Result<Report, Error> {
-    let metadata = container.metadata()?.unwrap_or(Metadata::EMPTY);
-    let provenance = container.provenance()?.unwrap_or(Metadata::EMPTY);
-    let infos = || container.tensors();
+pub fn describe(path: &Path, set: &MappedSet, warnings: &[SetWarning], full: bool) -> Result<Report> {
+    let metadata = set.metadata()?.unwrap_or(Metadata::EMPTY);
+    let provenance = set.provenance()?.unwrap_or(Metadata::EMPTY);
+    let mut report = Report {
+        path: path.display().to_string(),
+        format: "p64",
+        bytes: set.file_len(),
+        header: header(set),
+        model: model(set, &metadata),
+        metadata: values::keys(&metadata, full),
+        provenance: values::keys(&provenance, full),
+        ..Report::default()
+    };
     let mut layers = Layers::default();
-    for info in infos() {
-        layers.add(layer(container, info.manifold_idx()), info.extent(), known(info.role()));
+    let mut start = 0u64;
+    for (at, part) in set.parts().iter().enumerate() {
+        let container = part.container();
+        let file = set.is_split().then(|| file_name(part));
+        let sections = if file.is_none() { sections(container) } else { outline(container, start).into() };
+        report.version = report.version.max(Some(container.header().version.get().into()));
+        report.sections.extend(sections);
+        report.space = report.space.plus(&space(container));
+        for info in container.tensors() {
+            // What the files of a set have beside the model's tensors is said by their provenance.
+            if file.is_none() || !info.name().starts_with("p64.") {
+                let extent = info.extent();
+                let moved = p64_core::extent::Extent::new(start.saturating_add(extent.start()), extent.len());
+                layers.add(at, layer(container, info.manifold_idx()), moved.unwrap_or(extent), known(info.role()));
+            }
+            report.tensors.push(tensor(container, &info, file.clone()));
+        }
+        if let Some(path) = file {
+            let tensors = container.tensors().filter(|info| !info.name().starts_with("p64.")).count() as u64;
+            let layers = layer_range(container);
+            report.files.push(FileRow { path, bytes: container.file_len(), tensors, layers });
+        }
+        start = start.saturating_add(container.file_len());
     }
-    let tensors = infos().map(|info| Tensor {
+    let infos = || set.parts().iter().flat_map(|part| part.container().tensors());
+    let shares = infos().map(|info| (info.dtype(), info.shape().elements().unwrap_or(0), info.extent().len()));
+    report.types = type_shares(shares);
+    report.layers = layers.finish();
+    report.padding = report.space.padding();
+    let files = report.files.iter().map(|file| file.path.as_str()).collect::<Vec<_>>();
+    report.warnings = warnings
+        .iter()
+        .map(|(at, warning)| files.get(*at).map_or_else(|| warning.to_string(), |file| format!("{file}: {warning}")))
+        .collect();
+    Ok(report)
+}
+
+fn file_name(part: &MappedContainer) -> String {
+    part.path().file_name().unwrap_or_default().display().to_string()
+}
+
+fn tensor(container: &Container<'_>, info: &p64_core::container::TensorInfo<'_>, file: Option<String>) -> Tensor {
+    Tensor {
         index: info.index(),
         name: info.name().to_owned(),
         role: known(info.role()).map(|role| role.to_string()),
         layer: layer(container, info.manifold_idx()),
         dtype: info.dtype().to_string(),
         shape: info.shape().dims().iter().copied().map(u64::from).collect(),
-        file: None,
+        file,
         offset: info.extent().start(),
         bytes: info.extent().len(),
         crc32c: container.stored_checksum(Some(info.index())).map(|crc| format!("{crc:08x}")),
-    });
-    let shares = infos().map(|info| (info.dtype(), info.shape().elements().unwrap_or(0), info.extent().len()));
-    let space = space(container);
-    Ok(Report {
-        path: path.display().to_string(),
-        format: "p64",
-        version: Some(container.header().version.get().into()),
-        bytes: container.file_len(),
-        header: header(container),
-        model: model(container, &metadata),
-        padding: space.padding(),
-        space,
-        warnings: warnings.iter().map(ToString::to_string).collect(),
-        sections: sections(container),
-        types: type_shares(shares),
-        layers: layers.finish(),
-        tensors: tensors.collect(),
-        metadata: values::keys(&metadata, full),
-        provenance: values::keys(&provenance, full),
-    })
+    }
+}
+
+/// First and last layer that a file holds tensors of.
+fn layer_range(container: &Container<'_>) -> Option<[u32; 2]> {
+    let layers = || container.tensors().filter_map(|info| layer(container, info.manifold_idx()));
+    layers().min().zip(layers().max()).map(|(first, last)| [first, last])
+}
+
+/// The two halves of one file of several.
+fn outline(container: &Container<'_>, start: u64) -> [Section; 2] {
+    let front = container.sections().checksums.end();
+    let records = Some(u64::from(container.tensor_count()));
+    let blobs = container.file_len().saturating_sub(front);
+    [
+        Section { name: "front", offset: start, bytes: front, records: None },
+        Section { name: "blobs", offset: start.saturating_add(front), bytes: blobs, records },
+    ]
 }
 
 fn layer(container: &Container<'_>, index: u32) -> Option<u32> {
@@ -59,11 +109,21 @@ fn known(role: Role) -> Option<Role> {
     Some(role).filter(|role| *role != Role::UNKNOWN)
 }
 
-fn header(container: &Container<'_>) -> serde_json::Map<String, serde_json::Value> {
+fn header(set: &MappedSet) -> serde_json::Map<String, serde_json::Value> {
+    let flags: Vec<String> = set.flags().names().map(str::to_owned).collect();
+    let of_model = [("flags", json!(flags))].map(|(name, value)| (name.to_owned(), value)).into_iter();
+    let Some(container) = set.single() else {
+        let page_size = set.parts().first().map(|part| part.container().header().page_size.get());
+        let shared = [
+            ("page_size", json!(page_size)),
+            ("tensor_count", json!(set.tensors().count())),
+            ("files", json!(set.parts().iter().map(file_name).collect::<Vec<_>>())),
+            ("set", json!(set.identity())),
+        ];
+        return of_model.chain(shared.map(|(name, value)| (name.to_owned(), value))).collect();
+    };
     let header = container.header();
-    let flags: Vec<&str> = container.flags().names().collect();
-    [
-        ("flags", json!(flags)),
+    let own = [
         ("page_size", json!(header.page_size.get())),
         ("tensor_count", json!(header.tensor_count.get())),
         ("hparams_offset", json!(header.hparams_offset.get())),
@@ -74,16 +134,14 @@ fn header(container: &Container<'_>) -> serde_json::Map<String, serde_json::Valu
         ("tokenizer_offset", json!(header.tokenizer_offset.get())),
         ("checksum_offset", json!(header.checksum_offset.get())),
         ("metadata_crc32c", json!(container.stored_checksum(None).map(|crc| format!("{crc:08x}")))),
-    ]
-    .map(|(name, value)| (name.to_owned(), value))
-    .into_iter()
-    .collect()
+    ];
+    of_model.chain(own.map(|(name, value)| (name.to_owned(), value))).collect()
 }
 
-fn model(container: &Container<'_>, metadata: &Metadata<'_>) -> Model {
-    let hparams = container.hparams();
+fn model(set: &MappedSet, metadata: &Metadata<'_>) -> Model {
+    let hparams = set.hparams();
     let stored = |value: u32| Some(u64::from(value)).filter(|&value| value != 0);
-    let elements = container.tensors().filter(|info| !info.name().starts_with("p64."));
+    let elements = set.tensors().map(|tensor| tensor.info).filter(|info| !info.name().starts_with("p64."));
     let mut model = Model {
         n_layer: stored(hparams.n_layer.get()),
         n_embd: stored(hparams.n_embd.get()),
@@ -93,7 +151,7 @@ fn model(container: &Container<'_>, metadata: &Metadata<'_>) -> Model {
         parameters: elements.filter_map(|info| info.shape().elements()).fold(0, u64::saturating_add),
         ..super::gguf::model(metadata)
     };
-    if let Some(section) = container.tokenizer() {
+    if let Some(section) = set.tokenizer() {
         let named = |key: &str| metadata.get(key).and_then(|value| value.as_str()).map(str::to_owned);
         model.tokenizer = Some(Tokenizer {
             model: named("tokenizer.ggml.model"),

@@ -36,7 +36,7 @@ pub fn describe(path: &Path, set: &SafetensorsSet, full: bool) -> Report {
             let layer = layer_of(&tensor.name);
             let extent = file.extent(tensor);
             let place = Extent::new(start.saturating_add(extent.start()), extent.len()).unwrap_or_default();
-            layers.add(layer, place, named.map(|(role, _)| role));
+            layers.add(0, layer, place, named.map(|(role, _)| role));
             tensors.push(Tensor {
                 index: u32::try_from(tensors.len()).unwrap_or(u32::MAX),
                 name: tensor.name.clone(),
@@ -75,6 +75,7 @@ pub fn describe(path: &Path, set: &SafetensorsSet, full: bool) -> Report {
         space,
         warnings,
         sections,
+        files: Vec::new(),
         types: type_shares(all().map(|info| (info.dtype, info.elements().unwrap_or(0), info.len()))),
         layers: layers.finish(),
         tensors,

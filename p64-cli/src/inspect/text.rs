@@ -1,6 +1,6 @@
 //! A report as text.
 
-use super::{Key, Layer, Model, Report, Space, values};
+use super::{FileRow, Key, Layer, Model, Report, Space, values};
 use crate::output::table::{Align, Table, one_line};
 use crate::output::{columns, number};
 use std::fmt::Write;
@@ -79,6 +79,9 @@ fn summary(out: &mut String, report: &Report) {
         line("warning", warning.clone());
     }
     block(out, "Sections", &sections(report));
+    if !report.files.is_empty() {
+        block(out, "Files", &files(&report.files));
+    }
     block(out, "Types", &types(report));
     block(out, "Layers", &layer_groups(&report.layers));
     if !report.metadata.is_empty() {
@@ -138,13 +141,14 @@ fn layout(report: &Report) -> String {
     if let Some(alignment) = field("alignment") {
         return format!("alignment {alignment}");
     }
-    if let Some(files) = field("files").and_then(|files| files.as_array()) {
-        return number::plural(files.len() as u64, "file");
-    }
+    let files = field("files").and_then(|files| files.as_array());
+    let files = files.map(|files| number::plural(files.len() as u64, "file"));
     let flags = field("flags").and_then(|flags| flags.as_array());
-    let flags: Vec<&str> = flags.into_iter().flatten().filter_map(|flag| flag.as_str()).collect();
+    let Some(flags) = flags else { return files.unwrap_or_default() };
+    let flags: Vec<&str> = flags.iter().filter_map(|flag| flag.as_str()).collect();
     let page = field("page_size").map(ToString::to_string).unwrap_or_default();
-    format!("page size {page}, {}", flags.join(" "))
+    let files = files.map(|files| format!("{files}, ")).unwrap_or_default();
+    format!("{files}page size {page}, {}", flags.join(" "))
 }
 
 fn space(space: &Space, whole: u64) -> String {
@@ -167,6 +171,20 @@ fn sections(report: &Report) -> String {
             number::grouped(section.bytes),
             section.records.map(number::grouped).unwrap_or_default(),
         ]);
+    }
+    table.render()
+}
+
+fn files(files: &[FileRow]) -> String {
+    let head = [("file", Align::Left), ("bytes", Align::Right), ("tensors", Align::Right), ("layers", Align::Left)];
+    let mut table = Table::new(head);
+    for file in files {
+        let layers = match file.layers {
+            Some([first, last]) if first != last => format!("{first}-{last}"),
+            Some([only, _]) => only.to_string(),
+            None => "none".to_owned(),
+        };
+        table.row([one_line(&file.path), number::grouped(file.bytes), number::grouped(file.tensors), layers]);
     }
     table.render()
 }

@@ -1,5 +1,6 @@
 //! The `p64` command as its users see it: exit codes, what stands on which stream, JSON, files.
 
+mod arrays;
 mod chat;
 mod compare;
 mod errors;

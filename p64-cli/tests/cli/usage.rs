@@ -3,11 +3,13 @@
 use crate::{Converted, p64, tiny};
 use std::process::{Command, Stdio};
 
-const COMMANDS: [&str; 13] = [
+const COMMANDS: [&str; 15] = [
     "convert",
     "verify",
     "inspect",
     "export",
+    "split",
+    "merge",
     "diff",
     "stats",
     "edit",

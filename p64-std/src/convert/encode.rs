@@ -14,6 +14,7 @@ use crate::error::{Error, Result};
 use crate::pool::Pool;
 use crate::quantize::{self, Importance, QuantizeError, TensorError, TernaryScale};
 use crate::source::{Payload, SourceTensor};
+use crate::split;
 use p64_core::kernel::{Workers, dequantize};
 use p64_core::quant::ternary::{self, Ternary};
 use p64_core::quant::{q4_k, q4_k_soa};
@@ -50,6 +51,15 @@ impl From<io::Error> for Failure {
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         Self::Source(error)
+    }
+}
+
+impl From<Failure> for split::Failure {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Source(error) => Self::Source(error),
+            Failure::Output(error) => Self::Output(error),
+        }
     }
 }
 

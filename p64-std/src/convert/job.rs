@@ -9,7 +9,8 @@ use crate::error::{Error, Result};
 use crate::pool::Pool;
 use crate::quantize::Imatrix;
 use crate::source::{Payload, SourceModel};
-use crate::write::{self, BlobSink, CHUNK, Plan};
+use crate::split::{self, Contents, Cut, SetPlan};
+use crate::write::{self, BlobSink, CHUNK, LayoutOptions, Plan};
 use std::io::{Seek, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
@@ -20,12 +21,15 @@ use std::time::{Duration, Instant};
 /// How often the progress of a digest is told that is waited for.
 const TICK: Duration = Duration::from_millis(100);
 
+type Digests = Receiver<Result<Vec<String>>>;
+
 /// A source and the container it will become.
 pub(super) struct Job<'s> {
     source: &'s SourceModel<'s>,
     inputs: &'s [Input<'s>],
     draft: Draft,
     plan: Plan,
+    layout: LayoutOptions,
     imatrix: Option<&'s Imatrix>,
     pool: Pool,
     output: PathBuf,
@@ -46,14 +50,64 @@ impl<'s> Job<'s> {
         let plan = Plan::new(&model, &options.layout).map_err(|error| error.about(output))?;
         // A copy needs no help.
         let pool = Pool::new(if draft.is_changed() { options.threads } else { 1 })?;
-        Ok(Self { source, inputs, draft, plan, imatrix: options.imatrix.as_ref(), pool, output: output.to_owned() })
+        let (layout, imatrix) = (options.layout, options.imatrix.as_ref());
+        Ok(Self { source, inputs, draft, plan, layout, imatrix, pool, output: output.to_owned() })
     }
 
     /// Writes the container, while another thread reads the source for its digests. They stand in the last blob.
     pub fn run<W: Write + Seek>(&self, out: &mut W, progress: &mut dyn FnMut(Progress)) -> Result<ConvertReport> {
         let start = Instant::now();
+        let written = self.digesting(|receiver, shared| self.write(out, receiver, shared, progress))?;
+        Ok(self.report(written, (self.plan.file_len(), self.plan.padding_len()), start))
+    }
+
+    /// Writes the files of a set, which appear when all are complete. `check` is asked about the path of each, before
+    /// anything is written.
+    pub fn run_set(
+        &self,
+        cut: &Cut,
+        check: impl Fn(&Path) -> Result<()>,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<ConvertReport> {
+        let start = Instant::now();
+        let path = self.inputs.first().map_or(self.output.as_path(), Input::path);
+        let draft = &self.draft;
+        let placeholder = vec!["0".repeat(provenance::DIGEST_LEN); self.inputs.len()];
+        let contents = Contents {
+            model: draft.base.clone(),
+            layout: self.layout,
+            metadata: draft.metadata.clone(),
+            provenance: Some(draft.provenance(self.inputs, &placeholder)),
+            manifold: None,
+        };
+        let plan = SetPlan::new(&contents, cut, path)?;
+        let paths = plan.paths(&self.output)?;
+        paths.iter().try_for_each(|path| check(path))?;
+        let (mut written, files) = self.digesting(|receiver, shared| {
+            let mut written = Written::default();
+            let mut payload = |index: usize, sink: &mut BlobSink<'_>| {
+                self.payload(index, sink, &mut written, progress).map_err(split::Failure::from)
+            };
+            let files = plan.write(&paths, &mut payload)?;
+            written.source_sha256 = self.source_digests(receiver, shared, progress)?;
+            Ok((written, files))
+        })?;
+        for input in self.inputs {
+            input.check_unchanged()?;
+        }
+        let provenance = draft.provenance(self.inputs, &written.source_sha256);
+        let mut set = plan.finish(files, &paths, Some(provenance))?;
+        set.duration = start.elapsed();
+        written.notes = plan.notes(cut);
+        let bytes = set.files.iter().map(|file| file.bytes).fold(0, u64::saturating_add);
+        let report = self.report(written, (bytes, plan.padding_len()), start);
+        Ok(ConvertReport { set: Some(set), ..report })
+    }
+
+    /// Calls `write` while another thread reads the source for its digests, which it sends.
+    fn digesting<T>(&self, write: impl FnOnce(Option<&Digests>, &Shared) -> Result<T>) -> Result<T> {
         let shared = Shared::default();
-        let Written { source_sha256, changes } = thread::scope(|scope| {
+        thread::scope(|scope| {
             let (sender, receiver) = sync_channel(1);
             let (inputs, progressed) = (self.inputs, &shared);
             let digesting = thread::Builder::new().name("p64-sha256".to_owned()).spawn_scoped(scope, move || {
@@ -62,72 +116,56 @@ impl<'s> Job<'s> {
             });
             // A system that gives no thread leaves the digest to this one.
             let receiver = digesting.is_ok().then_some(receiver);
-            let written = self.write(out, receiver.as_ref(), &shared, progress);
+            let written = write(receiver.as_ref(), &shared);
             shared.stop.store(true, Ordering::Relaxed);
             written
-        })?;
-        let notes = self.source.notes.iter().chain(&self.draft.notes);
+        })
+    }
+
+    fn report(&self, written: Written, (bytes, padding_bytes): (u64, u64), start: Instant) -> ConvertReport {
+        let notes = self.source.notes.iter().chain(&self.draft.notes).chain(&written.notes);
         let mut warnings: Vec<_> = notes.cloned().map(Warning::Note).collect();
         if self.draft.base.raw_transcode {
             warnings.push(Warning::RawTranscode);
         }
-        Ok(ConvertReport {
+        ConvertReport {
             tensors: self.source.tensors.len() as u64,
             source_files: self.inputs.len(),
             source_bytes: match self.inputs {
                 [] => self.source.tensors.iter().map(|tensor| tensor.payload.len()).sum(),
                 inputs => inputs.iter().map(Input::len).sum(),
             },
-            source_sha256,
+            source_sha256: written.source_sha256,
             source_format: provenance::format(&self.source.provenance),
             profile: self.draft.profile.clone(),
-            bytes: self.plan.file_len(),
-            padding_bytes: self.plan.padding_len(),
+            bytes,
+            padding_bytes,
             raw_transcode: self.draft.base.raw_transcode,
-            changes,
+            changes: written.changes,
+            set: None,
             warnings,
             duration: start.elapsed(),
-        })
+        }
     }
 
     fn write<W: Write + Seek>(
         &self,
         out: &mut W,
-        receiver: Option<&Receiver<Result<Vec<String>>>>,
+        receiver: Option<&Digests>,
         shared: &Shared,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Written> {
-        let Self { source, inputs, draft, plan, imatrix, pool, output } = self;
-        let path = inputs.first().map_or(output.as_path(), Input::path);
-        let mut buffer = Vec::new();
+        let Self { source, inputs, draft, plan, output, .. } = self;
         let mut result = Written::default();
-        let (mut done, total) = (0u64, plan.payload_len());
         let written = write::write(plan, out, |index, sink| -> std::result::Result<(), Failure> {
-            if let (Some(tensor), Some(&recipe)) = (source.tensors.get(index), draft.recipes.get(index)) {
-                let mut advance = |piece| {
-                    done = done.saturating_add(piece);
-                    progress(Progress { phase: Phase::Write, done, total });
-                };
-                let payload = tensor.payload.as_ref();
-                if recipe == Recipe::AsIs {
-                    return copy(payload, &mut buffer, sink, &mut advance);
-                }
-                // A contradiction was found when the recipes were made.
-                let importance = imatrix.and_then(|all| all.for_tensor(&tensor.name, &payload.shape()).ok().flatten());
-                let error = Encoding { tensor, recipe, importance, pool, path }.write(sink, &mut advance)?;
-                let name = tensor.name.clone();
-                let (from, to) = (payload.dtype(), recipe.dtype(payload.dtype()));
-                result.changes.push(TensorChange { name, from, to, error });
-                return Ok(());
+            if index < source.tensors.len() {
+                return self.payload(index, sink, &mut result, progress);
             }
             let metadata = draft.metadata.as_deref().filter(|_| index == source.tensors.len());
             match metadata {
                 Some(area) => sink.write_all(area)?,
                 None => {
-                    result.source_sha256 = match receiver {
-                        Some(receiver) => self.wait(receiver, shared, progress)?,
-                        None => digests(inputs, shared)?,
-                    };
+                    result.source_sha256 = self.source_digests(receiver, shared, progress)?;
                     sink.write_all(&draft.provenance(inputs, &result.source_sha256))?;
                 }
             }
@@ -140,13 +178,51 @@ impl<'s> Job<'s> {
         }
     }
 
-    /// The digests, when the other thread has them.
-    fn wait(
+    /// The payload of one of the source's tensors, as it is or encoded anew.
+    fn payload(
         &self,
-        receiver: &Receiver<Result<Vec<String>>>,
+        index: usize,
+        sink: &mut BlobSink<'_>,
+        written: &mut Written,
+        progress: &mut dyn FnMut(Progress),
+    ) -> std::result::Result<(), Failure> {
+        let Self { source, inputs, draft, plan, imatrix, pool, output, .. } = self;
+        let (Some(tensor), Some(&recipe)) = (source.tensors.get(index), draft.recipes.get(index)) else {
+            return Ok(());
+        };
+        let Written { done, buffer, changes, .. } = written;
+        let mut advance = |piece| {
+            *done = done.saturating_add(piece);
+            progress(Progress { phase: Phase::Write, done: *done, total: plan.payload_len() });
+        };
+        let payload = tensor.payload.as_ref();
+        if recipe == Recipe::AsIs {
+            return copy(payload, buffer, sink, &mut advance);
+        }
+        let path = inputs.first().map_or(output.as_path(), Input::path);
+        // A contradiction was found when the recipes were made.
+        let importance = imatrix.and_then(|all| all.for_tensor(&tensor.name, &payload.shape()).ok().flatten());
+        let error = Encoding { tensor, recipe, importance, pool, path }.write(sink, &mut advance)?;
+        let name = tensor.name.clone();
+        let (from, to) = (payload.dtype(), recipe.dtype(payload.dtype()));
+        changes.push(TensorChange { name, from, to, error });
+        Ok(())
+    }
+
+    fn source_digests(
+        &self,
+        receiver: Option<&Digests>,
         shared: &Shared,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Vec<String>> {
+        match receiver {
+            Some(receiver) => self.wait(receiver, shared, progress),
+            None => digests(self.inputs, shared),
+        }
+    }
+
+    /// The digests, when the other thread has them.
+    fn wait(&self, receiver: &Digests, shared: &Shared, progress: &mut dyn FnMut(Progress)) -> Result<Vec<String>> {
         let total = self.inputs.iter().map(Input::len).sum();
         loop {
             match receiver.recv_timeout(TICK) {
@@ -167,6 +243,11 @@ impl<'s> Job<'s> {
 struct Written {
     source_sha256: Vec<String>,
     changes: Vec<TensorChange>,
+    notes: Vec<String>,
+    /// Payload bytes so far.
+    done: u64,
+    /// Room for a piece.
+    buffer: Vec<u8>,
 }
 
 /// A payload as it is, in pieces.

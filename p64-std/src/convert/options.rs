@@ -1,6 +1,7 @@
 //! How a container is to be made.
 
 use crate::quantize::{Imatrix, Rules};
+use crate::split::Cut;
 use crate::write::LayoutOptions;
 
 /// What becomes of the payloads where no rule says otherwise.
@@ -29,6 +30,8 @@ pub struct ProduceOptions {
     pub imatrix: Option<Imatrix>,
     /// Whether a Hugging Face folder's tensors are taken as they are, although its other files would make a complete model.
     pub raw: bool,
+    /// How the container is cut into files that are a set; `None` for one file.
+    pub split: Option<Cut>,
     /// Threads that compute payloads; 0 for one per core.
     pub threads: usize,
 }

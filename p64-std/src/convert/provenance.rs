@@ -7,6 +7,9 @@ use p64_core::metadata::{Metadata, Value};
 /// Profile of a conversion that keeps every byte.
 pub(crate) const PRESERVING: &str = "gguf-preserving";
 
+/// How the profiles end whose payloads were replaced.
+const QUANTIZED: &str = "-quantized";
+
 /// Length of a SHA-256 in hexadecimal digits.
 pub(super) const DIGEST_LEN: usize = 64;
 
@@ -18,7 +21,7 @@ pub(super) fn profile(source: &Pairs, is_raw: bool, is_changed: bool) -> String 
     let given = metadata.str("p64.profile").ok().flatten();
     let profile = match given {
         // A container that was made from this source before.
-        Some(profile) if !is_changed || profile.ends_with("-quantized") => profile,
+        Some(profile) if !is_changed || profile.ends_with(QUANTIZED) => profile,
         _ if format.starts_with("safetensors") => match (is_changed, is_raw) {
             (true, _) => "safetensors-quantized",
             (false, true) => "safetensors-raw",
@@ -117,6 +120,8 @@ fn rank(key: &str) -> usize {
 /// What the provenance of a container says of its source.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Provenance<'a> {
+    /// Whether payloads were replaced (spec §13.2).
+    pub is_quantized: bool,
     /// Version of the GGUF.
     pub version: Option<u32>,
     /// Place in the container of each tensor of the source, tables one after the other.
@@ -159,7 +164,7 @@ impl<'a> Provenance<'a> {
             (Some(size), Some(digest)) => vec![PartProvenance { size, digest, tensors: None, pairs: None }],
             _ => Self::read_split(metadata).ok_or("p64.source.split.*")?,
         };
-        Ok(Self { version, order, parts })
+        Ok(Self { is_quantized: profile.is_some_and(|profile| profile.ends_with(QUANTIZED)), version, order, parts })
     }
 
     fn read_split(metadata: &Metadata<'a>) -> Option<Vec<PartProvenance<'a>>> {

@@ -1,6 +1,7 @@
 //! What a conversion tells: its progress, its warnings and what it did.
 
 use crate::quantize::TensorError;
+use crate::split::SplitReport;
 use p64_core::DType;
 use std::fmt;
 use std::path::PathBuf;
@@ -90,7 +91,7 @@ pub struct ConvertReport {
     pub source_format: String,
     /// Producer profile, as `p64.profile` has it.
     pub profile: String,
-    /// Bytes of the container.
+    /// Bytes of the container; of a set, of all its files.
     pub bytes: u64,
     /// Zero bytes between and behind its blobs.
     pub padding_bytes: u64,
@@ -98,6 +99,8 @@ pub struct ConvertReport {
     pub raw_transcode: bool,
     /// The tensors whose payloads were replaced, in the order of the container.
     pub changes: Vec<TensorChange>,
+    /// The files and the identity of a set; `None` for one container.
+    pub set: Option<SplitReport>,
     /// What a person should know.
     pub warnings: Vec<Warning>,
     /// Wall-clock time.

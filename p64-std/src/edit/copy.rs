@@ -6,6 +6,7 @@ use crate::convert::{Phase, Progress};
 use crate::error::{Error, Result};
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::ops::Range;
 use std::path::Path;
 
 /// Bytes between two reports of progress; a multiple of every block size, so that blocks can be shared.
@@ -80,19 +81,46 @@ fn runs(revision: &Revision, source: &Source) -> Vec<Run> {
     runs
 }
 
-/// The standard library's copy between files asks the kernel first, which shares blocks where the file system can.
+/// The standard library's copy between files asks the kernel first, which shares blocks where the file system can. Holes of
+/// the old file are left out.
 fn copy(run: Run, mut input: &File, mut out: &File, copied: &mut dyn FnMut(u64)) -> io::Result<()> {
-    input.seek(SeekFrom::Start(run.from))?;
-    out.seek(SeekFrom::Start(run.to))?;
-    let mut left = run.len;
-    while left > 0 {
-        let piece = left.min(PIECE);
-        let done = io::copy(&mut input.take(piece), &mut out)?;
-        if done < piece {
-            return Err(io::ErrorKind::UnexpectedEof.into());
+    let end = run.from.saturating_add(run.len);
+    let mut at = run.from;
+    while at < end {
+        let data = next_data(input, at, end);
+        copied(data.start.saturating_sub(at));
+        at = data.start;
+        input.seek(SeekFrom::Start(at))?;
+        out.seek(SeekFrom::Start(run.to.saturating_add(at.saturating_sub(run.from))))?;
+        while at < data.end {
+            let piece = data.end.saturating_sub(at).min(PIECE);
+            if io::copy(&mut input.take(piece), &mut out)? < piece {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            at = at.saturating_add(piece);
+            copied(piece);
         }
-        left = left.saturating_sub(piece);
-        copied(piece);
     }
     Ok(())
+}
+
+/// The first stretch of `at..end` that the file system keeps bytes of, empty at `end` when there is none.
+fn next_data(file: &File, at: u64, end: u64) -> Range<u64> {
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::fs::{SeekFrom, seek};
+        match seek(file, SeekFrom::Data(at)) {
+            Ok(start) if start >= end => return end..end,
+            Ok(start) => {
+                let stop = seek(file, SeekFrom::Hole(start)).unwrap_or(end).min(end);
+                return start..stop.max(start);
+            }
+            // Nothing but a hole is left.
+            Err(rustix::io::Errno::NXIO) => return end..end,
+            Err(_) => {}
+        }
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = file;
+    at..end
 }

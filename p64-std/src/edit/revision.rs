@@ -101,7 +101,9 @@ impl Revision {
             payloads.push(Payload::Made(bytes));
         }
         let model = Model { hparams, raw_transcode, tokenizer: section, tensors };
-        let plan = Plan::new(&model, &options).map_err(|error| error.about(path))?;
+        let mut plan = Plan::new(&model, &options).map_err(|error| error.about(path))?;
+        // Coordinates need not be the projection's; with another number of layers they are.
+        plan.replace_manifold(&source.manifold);
         Ok(Self { plan, payloads, keys, renamed, rebuilt, warnings })
     }
 

@@ -38,6 +38,8 @@ pub(super) struct Source {
     pub header: RawHeader,
     pub hparams: RawHParams,
     pub tensors: Vec<Stored>,
+    /// The records of all layers and of the globals.
+    pub manifold: Vec<u8>,
     /// The Q42T section with its padding.
     pub tokenizer: Option<Vec<u8>>,
     pub metadata: Option<Vec<u8>>,
@@ -161,6 +163,7 @@ fn read(container: &mut StreamContainer<'_, Reader<'_>>, file: &File, path: &Pat
         header: *container.header(),
         hparams: *container.hparams(),
         tensors,
+        manifold: section(sections.manifold)?,
         tokenizer: container.tokenizer().is_some().then(|| section(sections.tokenizer)).transpose()?,
         metadata,
         provenance,

@@ -6,10 +6,14 @@ use crate::atomic_file::AtomicFile;
 use crate::convert::{Phase, Progress};
 use crate::error::{Error, Result};
 use crate::files;
-use crate::safetensors::{self, Described, FILE_NAME, INDEX_NAME, MAX_HEADER, parse_metadata, provenance_keys as keys};
-use crate::source::{OpenSource, SourceModel};
+use crate::hf;
+use crate::safetensors::{
+    self, Described, ElementType, FILE_NAME, INDEX_NAME, MAX_HEADER, parse_metadata, provenance_keys as keys,
+};
+use crate::source::{OpenSource, SourceModel, SourceTensor};
 use p64_core::metadata::Metadata;
 use serde_json::json;
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashSet};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -18,7 +22,8 @@ use std::time::Instant;
 /// Writes the tensors of a model of any format as safetensors.
 ///
 /// A path that ends in `.safetensors` becomes one file. Any other becomes a folder, which is made if there is none:
-/// `model.safetensors`, or the files and the index that a raw transcode of a sharded model remembers.
+/// `model.safetensors`, or the files and the index that a raw transcode of a sharded model remembers. A complete model gets
+/// Hugging Face's names and order of rows, and in a folder a `config.json`: that of the source, or one made from its keys.
 ///
 /// # Errors
 /// What opening answers; [`Error::Refused`] for quantised tensors, unless the options say what becomes of them;
@@ -52,6 +57,9 @@ pub fn export_safetensors(
     let known = plan.files.iter().all(|file| file.digest.is_some());
     let is_equal = |(file, plan): (&TensorFile, &File<'_>)| file.sha256 == plan.digest;
     let identical = known.then(|| files.iter().zip(&plan.files).all(is_equal));
+    // Of a complete model equal bytes prove that nothing changed, and others say nothing: another program may have written
+    // the same tensors.
+    let identical = identical.filter(|equal| plan.is_transcode || *equal);
     let tensors = plan.files.iter().map(|file| file.tensors.len() as u64).sum();
     Ok(TensorExport { files, tensors, identical, notes: model.notes, duration: start.elapsed() })
 }
@@ -63,6 +71,8 @@ struct Plan<'s> {
     files: Vec<File<'s>>,
     /// Small files beside them.
     texts: Vec<(PathBuf, String)>,
+    /// Whether the source was transcoded as it was.
+    is_transcode: bool,
 }
 
 struct File<'s> {
@@ -85,17 +95,33 @@ fn plan<'s>(
     let is_file = is_file && !output.is_dir();
     let folder = (!is_file).then(|| output.to_owned());
     let single = || folder.as_ref().map_or_else(|| output.to_owned(), |folder| folder.join(FILE_NAME));
-    let is_raw = model.metadata.is_none();
     let count = model.tensors.len();
     let tensors = select(path, model, options)?;
     let is_whole = tensors.len() == count && options.select.is_empty();
 
-    let tensors = outgoing(path, tensors, &scalars(provenance))?;
-    if !is_raw {
+    if let Some(keys) = &model.metadata {
+        let mut texts = Vec::new();
+        let mut tensors = tensors;
+        if !options.own_names && is_whole {
+            let area = keys.to_area();
+            let keys = Metadata::parse(&area, 0).map_err(|error| Error::core(path, error))?;
+            let config = provenance.str("p64.source.config").map_err(|error| Error::core(path, error))?;
+            let folder_of = hf::inverse::folder(path, &keys, config, tensors)?;
+            tensors = folder_of.tensors;
+            tensors.sort_by(|a, b| library_order(a).cmp(&library_order(b)));
+            model.notes.extend(folder_of.notes);
+            match &folder {
+                Some(folder) => texts.push((folder.join("config.json"), folder_of.config)),
+                None => model.notes.push("config.json is written where OUT is a folder".to_owned()),
+            }
+        }
+        let tensors = outgoing(path, tensors, &HashSet::new())?;
         let metadata = Some(vec![("format".to_owned(), "pt".to_owned())]);
-        let files = vec![File { path: single(), tensors, metadata, digest: None }];
-        return Ok(Plan { folder, files, texts: Vec::new() });
+        let digest = digests(provenance).into_iter().next().filter(|_| !options.own_names && is_whole);
+        let files = vec![File { path: single(), tensors, metadata, digest }];
+        return Ok(Plan { folder, files, texts, is_transcode: false });
     }
+    let tensors = outgoing(path, tensors, &scalars(provenance))?;
     let shards = Shards::read(provenance).filter(|_| is_whole);
     let (Some(shards), Some(folder)) = (shards, &folder) else {
         let metadata = metadata_of(provenance, 0);
@@ -105,9 +131,15 @@ fn plan<'s>(
             folder: folder.clone(),
             files: vec![File { path: single(), tensors, metadata, digest }],
             texts: Vec::new(),
+            is_transcode: true,
         });
     };
     shards.plan(folder, tensors, provenance).map_err(|reason| Error::refused(path, reason))
+}
+
+/// The order in which the library that defines the format writes tensors.
+fn library_order<'t>(tensor: &'t SourceTensor<'_>) -> (Reverse<Option<ElementType>>, &'t str) {
+    (Reverse(ElementType::from_ggml(tensor.payload.dtype())), &tensor.name)
 }
 
 /// The files of a sharded source.
@@ -155,7 +187,12 @@ impl Shards {
         let metadata = metadata.and_then(|text| serde_json::from_str::<serde_json::Value>(text).ok());
         let index = json!({ "metadata": metadata.unwrap_or_else(|| json!({})), "weight_map": map });
         let index = format!("{index:#}\n");
-        Ok(Plan { folder: Some(folder.to_owned()), files, texts: vec![(folder.join(INDEX_NAME), index)] })
+        Ok(Plan {
+            folder: Some(folder.to_owned()),
+            files,
+            texts: vec![(folder.join(INDEX_NAME), index)],
+            is_transcode: true,
+        })
     }
 }
 
@@ -225,7 +262,7 @@ impl File<'_> {
             let Outgoing { name, dtype, shape, payload } = tensor;
             Described { name, dtype: *dtype, shape, len: payload.len() }
         });
-        let header = safetensors::header(described, self.metadata.as_deref());
+        let header = safetensors::encode_header(described, self.metadata.as_deref());
         if header.len() as u64 > MAX_HEADER {
             let reason = format!("its header would have {} bytes, the format permits {MAX_HEADER}", header.len());
             return Err(Error::refused(&self.path, reason));

@@ -28,6 +28,11 @@ pub(super) struct StoredTensor<'a> {
 }
 
 impl<'a> StoredTensor<'a> {
+    /// The file that it stands in.
+    pub const fn path(&self) -> &'a Path {
+        self.path
+    }
+
     /// The bytes, after their checksum has been verified.
     pub fn tensor(&self) -> Result<Tensor<'a>> {
         self.container.tensor(&self.info).map_err(|error| Error::core(self.path, error))

@@ -20,6 +20,9 @@ pub struct TensorOptions {
     pub dequantize: Option<DType>,
     /// Patterns of names (as of [`Rule`]); tensors that none fits are left out. Empty for all tensors.
     pub select: Vec<String>,
+    /// For safetensors: names and rows of a complete model as the container has them, not as Hugging Face has them, and no
+    /// `config.json`. Selected tensors have their own names in any case.
+    pub own_names: bool,
 }
 
 /// What an export of tensors wrote.

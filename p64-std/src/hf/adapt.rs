@@ -3,6 +3,7 @@
 //! ```text
 //! Permuted     rows in another order
 //! Cast         f32 from f32, f16 or bf16, a number added
+//! Narrowed     f16 or bf16 from f32
 //! Joined       several payloads behind each other: experts, heads
 //! Part         a run of bytes of one
 //! Transposed   columns as rows
@@ -13,11 +14,13 @@
 
 mod cast;
 mod joined;
+mod narrowed;
 mod permuted;
 mod transposed;
 
 pub(super) use cast::Cast;
 pub(super) use joined::{Joined, Made, Part};
+pub(super) use narrowed::Narrowed;
 pub(super) use permuted::{Order, Permuted};
 pub(super) use transposed::Transposed;
 

@@ -22,10 +22,6 @@ pub(super) enum Step {
     Halves(&'static str),
     /// The same for each expert, the names being whole.
     ExpertHalves(&'static str),
-    /// It must be all zero, and goes.
-    Zero,
-    /// It goes.
-    Unused,
 }
 
 /// A rule: names that fit `from` become `to`. `{}` is the layer, `{e}` an expert or a head. `from` has no `.weight` or `.bias` at

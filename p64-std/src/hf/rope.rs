@@ -129,25 +129,29 @@ impl Rope {
     /// The divisors of the frequencies of a head of `width` elements, which Llama 3.1 and its kin keep as a tensor.
     pub(super) fn llama3_factors(&self, width: u32) -> Option<Vec<f32>> {
         let Kind::Llama3 { factor, low, high, original_context } = self.full.kind else { return None };
-        let [factor, low, high, context] = [factor, low, high, original_context].map(to_f32);
-        let (low_wavelength, high_wavelength) = (original_context / f64::from(low), original_context / f64::from(high));
-        let turn = to_f32(2.0 * std::f64::consts::PI);
-        let factors = (0..width).step_by(2).map(|i| {
-            // In f32, step by step, as the factors of published files were computed.
-            let power = exact(i) / exact(width);
-            let frequency = 1.0 / to_f32(self.full.theta.powf(f64::from(power)));
-            let wavelength = turn / frequency;
-            if f64::from(wavelength) < high_wavelength {
-                1.0
-            } else if f64::from(wavelength) > low_wavelength {
-                factor
-            } else {
-                let smooth = (context / wavelength - low) / (high - low);
-                1.0 / ((1.0 - smooth) / factor + smooth)
-            }
-        });
-        Some(factors.collect())
+        Some(llama3_divisors(self.full.theta, width, factor, low, high, original_context))
     }
+}
+
+/// The same from its numbers, in f32, step by step, as the divisors of published files were computed.
+pub(super) fn llama3_divisors(theta: f64, width: u32, factor: f64, low: f64, high: f64, context: f64) -> Vec<f32> {
+    let (low_wavelength, high_wavelength) = (context / low, context / high);
+    let [factor, low, high, context] = [factor, low, high, context].map(to_f32);
+    let turn = to_f32(2.0 * std::f64::consts::PI);
+    let divisors = (0..width).step_by(2).map(|i| {
+        let power = exact(i) / exact(width);
+        let frequency = 1.0 / to_f32(theta.powf(f64::from(power)));
+        let wavelength = turn / frequency;
+        if f64::from(wavelength) < high_wavelength {
+            1.0
+        } else if f64::from(wavelength) > low_wavelength {
+            factor
+        } else {
+            let smooth = (context / wavelength - low) / (high - low);
+            1.0 / ((1.0 - smooth) / factor + smooth)
+        }
+    });
+    divisors.collect()
 }
 
 /// The f32 of a small whole number.

@@ -146,20 +146,6 @@ impl<'s> Work<'s, '_> {
                 self.push(found.name_of(second), None, second_half);
                 return Ok(());
             }
-            Step::Zero => {
-                if !is_zero(&*payload)? {
-                    let name = json::quoted(stored.name());
-                    return Err(
-                        self.refused(stored, format!("{name}: it is not all zero, and the family has no use for it"))
-                    );
-                }
-                self.unused.push(stored.name().to_owned());
-                return Ok(());
-            }
-            Step::Unused => {
-                self.unused.push(stored.name().to_owned());
-                return Ok(());
-            }
         };
         self.push(found.to.clone(), Some(stored), payload);
         Ok(())
@@ -309,12 +295,6 @@ fn halves<'s>(payload: Box<dyn Payload + 's>) -> Option<(Box<dyn Payload + 's>, 
         Some(Box::new(Joined::new(shape, parts?)?))
     };
     Some((half_of_all(0)?, half_of_all(1)?))
-}
-
-fn is_zero(payload: &dyn Payload) -> Result<bool> {
-    let mut zero = true;
-    for_each_piece(payload, |_, bytes| zero &= bytes.iter().all(|&byte| byte == 0))?;
-    Ok(zero)
 }
 
 fn are_equal(a: &dyn Payload, b: &dyn Payload) -> Result<bool> {

@@ -5,8 +5,9 @@ use std::fmt;
 
 macro_rules! types {
     ($($(#[$doc:meta])* $variant:ident = $name:literal, $bits:literal, $ggml:expr;)*) => {
-        /// An element type of the format, by the name that stands in a header.
-        #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+        /// An element type of the format, by the name that stands in a header. The order is that in which the library that
+        /// defines the format writes tensors, the last type first.
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
         #[non_exhaustive]
         #[allow(non_camel_case_types, reason = "the names are the format's own")]
         pub enum ElementType {
@@ -70,12 +71,12 @@ types! {
     F8_E5M2 = "F8_E5M2", 8, None;
     /// 8-bit float of 4 exponent bits.
     F8_E4M3 = "F8_E4M3", 8, None;
-    /// 8-bit float of 5 exponent bits, without infinities and negative zero.
-    F8_E5M2FNUZ = "F8_E5M2FNUZ", 8, None;
-    /// 8-bit float of 4 exponent bits, without infinities and negative zero.
-    F8_E4M3FNUZ = "F8_E4M3FNUZ", 8, None;
     /// A power of two.
     F8_E8M0 = "F8_E8M0", 8, None;
+    /// 8-bit float of 4 exponent bits, without infinities and negative zero.
+    F8_E4M3FNUZ = "F8_E4M3FNUZ", 8, None;
+    /// 8-bit float of 5 exponent bits, without infinities and negative zero.
+    F8_E5M2FNUZ = "F8_E5M2FNUZ", 8, None;
     /// 16-bit integer.
     I16 = "I16", 16, Some(DType::I16);
     /// Unsigned 16-bit integer.

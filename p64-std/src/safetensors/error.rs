@@ -59,6 +59,19 @@ pub enum Problem {
     Reserved,
 }
 
+impl Problem {
+    /// JSON's own finding, which may quote a text of any length.
+    pub(super) fn json(error: &serde_json::Error) -> Self {
+        const MOST: usize = 160;
+        let text = error.to_string();
+        let place = text.rfind(" at line ").unwrap_or(text.len());
+        let (what, place) = text.split_at_checked(place).unwrap_or((&text, ""));
+        let short: String = what.chars().take(MOST).collect();
+        let more = if short.len() < what.len() { "..." } else { "" };
+        Self::Json(format!("{short}{more}{place}"))
+    }
+}
+
 /// One broken rule.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Error {

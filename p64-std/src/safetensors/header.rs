@@ -112,7 +112,7 @@ fn read_json(text: &str) -> Result<Header, Error> {
         Ok(header) => header,
         Err(error) => {
             let Context { place, problem } = context.into_inner();
-            let problem = problem.unwrap_or_else(|| Problem::Json(error.to_string()));
+            let problem = problem.unwrap_or_else(|| Problem::json(&error));
             return Err(Error::new(problem, place.unwrap_or(Place::Header)));
         }
     };

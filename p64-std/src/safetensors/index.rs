@@ -12,7 +12,7 @@ use std::path::Path;
 
 /// A `model.safetensors.index.json`.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Index {
+pub struct Index {
     /// Tensor and file, sorted by tensor.
     pub map: Vec<(String, String)>,
     /// `metadata` as it stands there, an object; `None` where there is none.
@@ -20,7 +20,10 @@ pub(super) struct Index {
 }
 
 impl Index {
-    /// Reads an index.
+    /// Reads an index of at most 100 MB. The files that it names are not looked at.
+    ///
+    /// # Errors
+    /// [`Error::Safetensors`] with the broken rule of `docs/acceptance.md` §4, and what the system answers.
     pub fn open(path: &Path) -> Result<Self> {
         let (file, len) = files::open(path)?;
         let refuse = |problem| Error::safetensors(path, FormatError::new(problem, Place::Index));
@@ -32,6 +35,10 @@ impl Index {
         Self::parse(&text).map_err(|error| Error::safetensors(path, error))
     }
 
+    /// Reads the text of an index.
+    ///
+    /// # Errors
+    /// The first broken rule: text that is no such JSON, a tensor that stands twice, a file name that leads elsewhere.
     pub fn parse(text: &[u8]) -> std::result::Result<Self, FormatError> {
         let refuse = |problem| Err(FormatError::new(problem, Place::Index));
         let text = match std::str::from_utf8(text) {
@@ -41,7 +48,7 @@ impl Index {
         let read = serde_json::from_str::<Text<'_>>(text);
         let Text { metadata, weight_map: WeightMap(mut map) } = match read {
             Ok(read) => read,
-            Err(error) => return refuse(Problem::Json(error.to_string())),
+            Err(error) => return refuse(Problem::json(&error)),
         };
         map.sort_unstable();
         if let Some([(name, _), _]) = map.array_windows().find(|[a, b]| a.0 == b.0) {
@@ -55,12 +62,14 @@ impl Index {
     }
 
     /// The file that is to have a tensor.
+    #[must_use]
     pub fn shard_of(&self, tensor: &str) -> Option<&str> {
         let found = self.map.binary_search_by(|(name, _)| name.as_str().cmp(tensor)).ok()?;
         self.map.get(found).map(|(_, file)| file.as_str())
     }
 
     /// The files, each once, in the order of their names.
+    #[must_use]
     pub fn shards(&self) -> Vec<&str> {
         let mut shards: Vec<&str> = self.map.iter().map(|(_, file)| file.as_str()).collect();
         shards.sort_unstable();
@@ -69,6 +78,7 @@ impl Index {
     }
 
     /// `metadata.total_size`: payload bytes of all files, as far as it is said.
+    #[must_use]
     pub fn total_size(&self) -> Option<u64> {
         #[derive(serde::Deserialize)]
         struct Size {

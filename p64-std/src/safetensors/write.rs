@@ -3,18 +3,23 @@
 use super::dtype::ElementType;
 use super::raw::to_json;
 
-/// A tensor as a header describes it.
+/// A tensor as a header is to describe it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Described<'a> {
+pub struct Described<'a> {
+    /// The name; the caller gives each once.
     pub name: &'a str,
+    /// The element type.
     pub dtype: ElementType,
+    /// The shape, the contiguous dimension last; empty for a scalar.
     pub shape: &'a [u64],
+    /// Bytes, as shape and type make them.
     pub len: u64,
 }
 
 /// Length and text of a header whose tensors follow each other as they are listed; spaces fill it up to a multiple of
 /// eight bytes. The library that defines the format writes the same bytes for the same tensors in the same order.
-pub(crate) fn header<'a>(
+#[must_use]
+pub fn encode_header<'a>(
     tensors: impl Iterator<Item = Described<'a>>,
     metadata: Option<&[(String, String)]>,
 ) -> Vec<u8> {

@@ -7,7 +7,7 @@ use crate::atomic_file::AtomicFile;
 use crate::convert::{Phase, Progress};
 use crate::error::{Error, Result};
 use crate::map::{MapOptions, MappedSet};
-use crate::write::{self, CHUNK};
+use crate::write::{self, CHUNK, Holes};
 use p64_core::validate::Integrity;
 use std::io::Write;
 use std::path::Path;
@@ -54,7 +54,8 @@ pub fn merge(input: &Path, output: &Path, progress: &mut dyn FnMut(Progress)) ->
         [&contents.metadata, &contents.provenance].into_iter().flatten().map(Vec::as_slice).collect();
     let (mut done, total) = (0u64, contents.payload_len());
     let mut file = AtomicFile::create(output)?;
-    let written = write::write(&plan, file.file(), |index, sink| -> std::result::Result<(), Failure> {
+    let mut out = Holes::new(file.file());
+    let written = write::write(&plan, &mut out, |index, sink| -> std::result::Result<(), Failure> {
         if let Some(tensor) = tensors.get(index) {
             for piece in tensor.tensor()?.bytes().chunks(CHUNK) {
                 sink.write_all(piece)?;
@@ -71,6 +72,7 @@ pub fn merge(input: &Path, output: &Path, progress: &mut dyn FnMut(Progress)) ->
         Failure::Source(error) => error,
         Failure::Output(error) => failed(error),
     })?;
+    out.finish().map_err(failed)?;
     let table = read_table(file.file(), &plan, plan.blobs().count().saturating_add(1)).map_err(failed)?;
     let found = identity(plan.front(), &table);
     file.commit()?;

@@ -1,20 +1,22 @@
 //! A set of which every offset is known.
 
-use super::SplitFile;
 use super::contents::Contents;
 use super::cut::{Cut, Lengths, Unit, by_layers, by_size, units};
 use super::keys::{IDENTITY_LEN, MAX_FILES, Membership};
+use super::{SplitFile, SplitReport};
 use crate::atomic_file::AtomicFile;
 use crate::convert::source::hex;
 use crate::error::{Error, Result};
 use crate::map::checksum;
-use crate::write::{self, BlobSink, LayoutOptions, Model, Pairs, Plan, PlanError, TensorDescription};
+use crate::part_name::{self, PartName};
+use crate::write::{self, BlobSink, Holes, LayoutOptions, Model, Pairs, Plan, PlanError, TensorDescription};
 use p64_core::container::{METADATA_NAME, PROVENANCE_NAME};
 use p64_core::layout::PACK_ALIGN;
 use p64_core::metadata::Metadata;
 use sha2::{Digest, Sha256};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// Which side of a copy failed.
 #[derive(Debug)]
@@ -47,6 +49,14 @@ pub struct SetPlan {
     order: Vec<usize>,
     raw_transcode: bool,
     parts: Vec<Part>,
+}
+
+/// Files that are complete but for their identity, and not yet under their names.
+#[derive(Debug)]
+pub struct SetFiles {
+    files: Vec<AtomicFile>,
+    /// Of the model's own tensors, in the order of the whole's table.
+    checksums: Vec<u32>,
 }
 
 #[derive(Clone, Debug)]
@@ -130,14 +140,33 @@ impl SetPlan {
     }
 
     /// A file of the set as the report tells it.
-    pub(super) fn describe(&self, at: usize, path: PathBuf) -> Option<SplitFile> {
+    fn describe(&self, at: usize, path: PathBuf) -> Option<SplitFile> {
         let part = self.parts.get(at)?;
         let (bytes, tensors) = (part.plan.file_len(), part.places.len() as u64);
         Some(SplitFile { path, bytes, tensors, layers: part.layers })
     }
 
-    /// Writes all files, which are complete afterwards but not yet in their places, and answers the set's identity.
-    /// `payload` is called once for each tensor, file by file, with its position in [`Contents::model`].
+    /// Bytes of zeros between and behind the blobs of all files.
+    #[must_use]
+    pub fn padding_len(&self) -> u64 {
+        self.parts.iter().map(|part| part.plan.padding_len()).fold(0, u64::saturating_add)
+    }
+
+    /// The paths of the files: `output` is a stem, which may end in `.p64`, or the name of a file of such a set.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] for a path without a name.
+    pub fn paths(&self, output: &Path) -> Result<Vec<PathBuf>> {
+        let count = self.parts.len() as u64;
+        let name = PartName::first(output, part_name::P64, count).ok_or_else(|| {
+            let reason = format!("{}: the names of a set need something to begin with", output.display());
+            Error::Usage { reason }
+        })?;
+        Ok((1..=count).map(|number| name.path(number)).collect())
+    }
+
+    /// Writes all files but for what follows from the payloads of all. `payload` is called once for each tensor, file by
+    /// file, with its position in [`Contents::model`].
     ///
     /// # Errors
     /// What `payload` and the system answer.
@@ -145,15 +174,16 @@ impl SetPlan {
         &self,
         paths: &[PathBuf],
         payload: &mut dyn FnMut(usize, &mut BlobSink<'_>) -> std::result::Result<(), Failure>,
-    ) -> Result<(Vec<AtomicFile>, String)> {
+    ) -> Result<SetFiles> {
         let mut files = Vec::new();
         let mut checksums = vec![0u32; self.order.len()];
         for (at, (part, path)) in self.parts.iter().zip(paths).enumerate() {
             let failed = |error| Error::io(path, "write it", error);
             let mut file = AtomicFile::create(path)?;
+            let mut out = Holes::new(file.file());
             let areas = self.areas(at, "");
             let own = part.places.len();
-            let written = write::write(&part.plan, file.file(), |index, sink| match part.places.get(index) {
+            let written = write::write(&part.plan, &mut out, |index, sink| match part.places.get(index) {
                 Some(&place) => payload(self.position(place), sink),
                 None => {
                     let area = index.checked_sub(own).and_then(|added| areas.get(added));
@@ -164,6 +194,7 @@ impl SetPlan {
                 Failure::Source(error) => error,
                 Failure::Output(error) => failed(error),
             })?;
+            out.finish().map_err(failed)?;
             // The first value is that of the front.
             let table = read_table(file.file(), &part.plan, own.saturating_add(1)).map_err(failed)?;
             for (&place, &crc) in part.places.iter().zip(table.iter().skip(1)) {
@@ -173,13 +204,33 @@ impl SetPlan {
             }
             files.push(file);
         }
-        // The files carry the identity, which follows from the checksums of all of them.
-        let identity = self.identity(&checksums);
-        for (at, ((part, path), file)) in self.parts.iter().zip(paths).zip(&mut files).enumerate() {
-            let area = self.areas(at, &identity).pop().unwrap_or_default();
-            replace_last(file.file(), &part.plan, &area).map_err(|error| Error::io(path, "write it", error))?;
+        Ok(SetFiles { files, checksums })
+    }
+
+    /// Gives the files their identity and puts all of them in their places. `provenance` is that of the whole container
+    /// where it is not the planned one; it has its length.
+    ///
+    /// # Errors
+    /// What the system answers.
+    pub fn finish(&self, written: SetFiles, paths: &[PathBuf], provenance: Option<Vec<u8>>) -> Result<SplitReport> {
+        let SetFiles { mut files, checksums } = written;
+        let plan = match provenance {
+            Some(area) => &Self { provenance: Some(area), ..self.clone() },
+            None => self,
+        };
+        let identity = plan.identity(&checksums);
+        for (at, ((part, path), file)) in plan.parts.iter().zip(paths).zip(&mut files).enumerate() {
+            let area = plan.areas(at, &identity).pop().unwrap_or_default();
+            let replaced = replace_last(file.file(), &part.plan, &area).and_then(|()| file.file().sync_all());
+            replaced.map_err(|error| Error::io(path, "write it", error))?;
         }
-        Ok((files, identity))
+        // No file appears before all are complete.
+        for file in files {
+            file.commit()?;
+        }
+        let files = paths.iter().enumerate().filter_map(|(at, path)| self.describe(at, path.clone())).collect();
+        let (tensors, notes) = (self.tensor_count(), Vec::new());
+        Ok(SplitReport { files, tensors, identity, notes, duration: Duration::ZERO })
     }
 
     /// Position in the model of the tensor at a place of the whole's table.

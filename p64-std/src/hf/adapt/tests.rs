@@ -112,3 +112,24 @@ fn parts_and_joins() {
     assert!(Joined::new(Shape::new(&[2, 0]).expect("a shape"), vec![]).is_none());
     assert_eq!(values(&Made::vector(&[1.0, 2.0]).expect("small")), [1.0, 2.0]);
 }
+
+#[test]
+fn what_was_widened_comes_back() {
+    let values_of = |dtype: DType, bits: &[u16]| {
+        let bytes: Vec<u8> = bits.iter().flat_map(|bits| bits.to_le_bytes()).collect();
+        let shape = Shape::new(&[u32::try_from(bits.len()).expect("few")]).expect("a shape");
+        let back = Narrowed::new(Cast::to_f32(Box::new(Stored(dtype, shape, bytes.clone()))), dtype);
+        let mut out = vec![0u8; bytes.len()];
+        for (at, byte) in out.iter_mut().enumerate() {
+            back.read_at(at as u64, std::slice::from_mut(byte)).expect("readable");
+        }
+        assert_eq!(out, bytes);
+    };
+    values_of(DType::BF16, &[0, 0x8000, 0x3f80, 0x0001, 0x7f80, 0xff80, 0x7fc0, 0x7f7f]);
+    values_of(DType::F16, &[0, 0x8000, 0x3c00, 0x0001, 0x7c00, 0xfc00, 0x7bff]);
+    // Halfway between two: to even.
+    let ties = stored(&[2], &[f32::from_bits(0x3f80_8000), f32::from_bits(0x3f81_8000)]);
+    let mut out = [0u8; 4];
+    Narrowed::new(ties, DType::BF16).read_at(0, &mut out).expect("readable");
+    assert_eq!(out, [0x80, 0x3f, 0x82, 0x3f]);
+}

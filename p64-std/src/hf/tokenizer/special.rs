@@ -139,10 +139,12 @@ fn read_template<'f>(processor: &'f Value, found: &mut Found<'f>, roles: &mut Ve
         first = token(single.first());
         last = token(single.last());
         if let Some(first) = first {
-            found.texts.entry("bos").or_insert(first);
-            found.texts.entry("cls").or_insert(first);
-            let is = |role: &str| found.texts.get(role) == Some(&first);
-            let known = is("bos") || is("cls");
+            let known = |found: &Found<'_>| ["bos", "cls"].iter().any(|role| found.texts.get(role) == Some(&first));
+            if !known(found) {
+                found.texts.entry("bos").or_insert(first);
+                found.texts.entry("cls").or_insert(first);
+            }
+            let known = known(found);
             found.add("bos", known);
         }
         if let Some(last) = last {

@@ -1,0 +1,68 @@
+//! From f32 back to the type that it was widened from.
+
+use super::{PIECE, check};
+use crate::error::Result;
+use crate::source::Payload;
+use p64_core::quant::float::to_f16;
+use p64_core::{DType, Shape};
+
+/// bf16 or f16 from f32, rounded to the nearest and to even between two; what was widened before comes out as it was.
+pub(crate) struct Narrowed<'s> {
+    inner: Box<dyn Payload + 's>,
+    dtype: DType,
+}
+
+impl<'s> Narrowed<'s> {
+    /// The payload, which is of f32, in f16 or else in bf16.
+    pub(crate) fn new(inner: Box<dyn Payload + 's>, dtype: DType) -> Self {
+        Self { inner, dtype: if dtype == DType::F16 { DType::F16 } else { DType::BF16 } }
+    }
+}
+
+/// The bf16 nearest to a value, ties to even; NaN stays NaN.
+fn to_bf16(value: f32) -> [u8; 2] {
+    let bits = value.to_bits();
+    let rounded =
+        if value.is_nan() { bits | 0x0040_0000 } else { bits.wrapping_add(0x7fff).wrapping_add((bits >> 16) & 1) };
+    let [_, _, low, high] = rounded.to_le_bytes();
+    [low, high]
+}
+
+impl Payload for Narrowed<'_> {
+    fn dtype(&self) -> DType {
+        self.dtype
+    }
+
+    fn shape(&self) -> Shape {
+        self.inner.shape()
+    }
+
+    fn len(&self) -> u64 {
+        self.inner.len() / 2
+    }
+
+    fn read_at(&self, offset: u64, out: &mut [u8]) -> Result<()> {
+        check(offset, out.len(), self.len())?;
+        let (mut raw, mut converted) = (Vec::new(), Vec::new());
+        let mut at = offset;
+        let mut rest = out;
+        while !rest.is_empty() {
+            let skip = usize::try_from(at % 2).unwrap_or(0);
+            let elements = skip.saturating_add(rest.len()).div_ceil(2).min(PIECE / 4);
+            raw.resize(elements.saturating_mul(4), 0);
+            self.inner.read_at((at / 2).saturating_mul(4), &mut raw)?;
+            converted.clear();
+            for bytes in raw.as_chunks().0 {
+                let value = f32::from_le_bytes(*bytes);
+                converted.extend(if self.dtype == DType::F16 { to_f16(value) } else { to_bf16(value) });
+            }
+            let ready = converted.get(skip..).unwrap_or_default();
+            let len = ready.len().min(rest.len());
+            let (now, later) = rest.split_at_mut(len);
+            now.copy_from_slice(ready.get(..len).unwrap_or_default());
+            at = at.saturating_add(len as u64);
+            rest = later;
+        }
+        Ok(())
+    }
+}
