@@ -2,6 +2,7 @@
 
 mod arrays;
 mod chat;
+mod compare;
 mod edit;
 mod errors;
 mod json;
