@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Makes tests/data/quantize/*.json: what llama-quantize does with SmolLM2 in F16, and with the conformance models.
 
-  scripts/quantize/build.sh && PYTHON scripts/quantize/goldens.py [FOLDER]
+  scripts/quantize/build.sh && PYTHON scripts/quantize/goldens.py FOLDER [errors | types]
 
 PYTHON has the packages gguf and numpy. FOLDER holds the conformance models de-quantised to F32 (`NAME.plain.gguf`), as
-`make conformance` leaves them in target/conformance; without it their types are left as they are.
+`make conformance` leaves them.
 
 rmse.json    type -> tensor -> root of the mean squared error of the file that `llama-quantize --pure` writes
 types.json   model -> mix -> type -> the tensors that get it, of those whose type changes; "*" is the type of all others of them
@@ -45,10 +45,7 @@ def grouped(before: dict[str, str], after: dict[str, str]) -> dict[str, object]:
     return {"*": most, **rest}
 
 
-def main() -> None:
-    source = common.OUT / "smollm2-f16.gguf"
-    if not source.exists():
-        common.make_f16(source)
+def make_errors(source: pathlib.Path) -> None:
     original = {name: data for name, data in common.matrices(source).items() if name in SAMPLED}
     errors = {}
     for name, file_type in common.TYPES.items():
@@ -59,23 +56,29 @@ def main() -> None:
         # Tensors whose rows are no whole blocks of the type got another one: they are that one's to compare.
         errors[name] = {tensor: found[tensor] for tensor in SAMPLED if kinds[tensor] == name}
         target.unlink()
-    DATA.mkdir(parents=True, exist_ok=True)
     (DATA / "rmse.json").write_text(json.dumps(errors, indent=1) + "\n")
 
-    path = DATA / "types.json"
-    types = json.loads(path.read_text()) if path.exists() else {}
-    models = {"smollm2": source}
-    if len(sys.argv) > 1:
-        folder = pathlib.Path(sys.argv[1])
-        models |= {name: folder / f"{name}.plain.gguf" for name in CONFORMANCE}
+
+def make_types(models: dict[str, pathlib.Path]) -> None:
+    types = {}
     for name, model in models.items():
-        if not model.exists():
-            print(f"no {model}", file=sys.stderr)
-            continue
         before = {tensor.name: common.type_name(tensor) for tensor in common.GGUFReader(model).tensors}
         mixes = {mix: common.quantize(model, None, mix.upper()) for mix in common.MIXES}
         types[name] = {mix: grouped(before, common.planned(printed)) for mix, printed in mixes.items()}
-    path.write_text(json.dumps(types, indent=0, sort_keys=True) + "\n")
+    (DATA / "types.json").write_text(json.dumps(types, indent=0, sort_keys=True) + "\n")
+
+
+def main() -> None:
+    folder, *what = sys.argv[1:]
+    DATA.mkdir(parents=True, exist_ok=True)
+    source = common.OUT / "smollm2-f16.gguf"
+    if not source.exists():
+        common.make_f16(source)
+    if what in ([], ["errors"]):
+        make_errors(source)
+    if what in ([], ["types"]):
+        models = {name: pathlib.Path(folder) / f"{name}.plain.gguf" for name in CONFORMANCE}
+        make_types({"smollm2": source} | models)
 
 
 if __name__ == "__main__":
