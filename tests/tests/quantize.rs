@@ -118,7 +118,7 @@ fn assert_mixes(model: &str, facts: &ModelFacts, tensors: &[TensorFacts<'_>], mi
 fn mixes_choose_the_types_of_llama_quantize() {
     let golden: BTreeMap<String, BTreeMap<String, Mix>> = golden("types");
     let file = smollm2();
-    let facts = ModelFacts::from_metadata(file.gguf().metadata());
+    let facts = ModelFacts::from_metadata(&file.gguf().metadata());
     assert_eq!((facts.architecture.as_str(), facts.layers, facts.heads, facts.kv_heads), ("llama", 30, 9, 3));
     let matrix = |shape: &Shape| shape.rank() > 1;
     let tensors: Vec<_> = file.gguf().tensors().iter().collect();
@@ -153,7 +153,7 @@ fn mixes_choose_the_types_of_llama_quantize() {
 #[test]
 fn feed_forward_profiles_leave_all_else_alone() {
     let file = smollm2();
-    let facts = ModelFacts::from_metadata(file.gguf().metadata());
+    let facts = ModelFacts::from_metadata(&file.gguf().metadata());
     let tensors: Vec<_> = file.gguf().tensors().iter().collect();
     let tensors: Vec<_> = tensors
         .iter()
