@@ -2,8 +2,11 @@
 
 mod arrays;
 mod chat;
+mod compare;
+mod edit;
 mod errors;
 mod json;
+mod large;
 mod perplexity;
 mod round_trip;
 mod split;

@@ -21,6 +21,7 @@ use std::path::Path;
 /// Key of the provenance that lists what an edit has changed.
 pub(crate) const EDITED: &str = "p64.edited";
 const ORDER: &str = "p64.source.tensor_order";
+const SCALARS: &str = "p64.source.safetensors.scalars";
 const ALIAS: &str = "p64.alias.";
 const TEMPLATE: &str = "tokenizer.chat_template";
 
@@ -323,6 +324,11 @@ fn new_provenance(
                     // It made no sense before either.
                     None => pairs.value(key, value),
                 };
+            }
+            (SCALARS, Value::Array(list)) => {
+                let list = list.strings().map(|name| std::str::from_utf8(name).unwrap_or_default());
+                pairs
+                    .str_array(SCALARS, &list.map(|name| names.get(name).copied().unwrap_or(name)).collect::<Vec<_>>());
             }
             (key, Value::String(target)) if key.starts_with(ALIAS) => {
                 let name = key.strip_prefix(ALIAS).unwrap_or_default();
