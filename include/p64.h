@@ -1358,7 +1358,7 @@ typedef struct p64_open_options {
  */
 typedef struct p64_info {
     /**
-     * Container version, 4 (or 3 under the compatible policy).
+     * Container version: 4, 5 for a file of 4 GiB and more (or 3 under the compatible policy).
      */
     uint32_t version;
     /**

@@ -9,6 +9,7 @@ use p64_core::kernel::matrix::is_supported;
 use p64_core::metadata::ValueKind;
 use p64_tests::assemble::{Assembly, TensorSpec, tokenizer};
 use p64_tests::conformance::{KeyRow, Recipe};
+use p64_tests::mutate::{at, entry, put_u16, put_u32, refix};
 use std::path::Path;
 use std::{fs, io};
 
@@ -20,6 +21,7 @@ fn main() -> io::Result<()> {
         ("metadata", metadata()),
         ("q42t", q42t()),
         ("container_slice", containers()),
+        ("container_stream", streams()),
         ("gguf_reader", ggufs()),
         ("convert_and_back", ggufs()),
         ("model_run", models()),
@@ -191,7 +193,33 @@ fn containers() -> Vec<Seed> {
         ("duplicate_names", changed(&|a| a.tensors[1].name = a.tensors[0].name.clone())),
         ("page_of_4096", changed(&|a| a.page_size = 4096)),
         ("every_kernel_type", changed(&every_type)),
+        ("version_5", version_5(small.build())),
     ]
+}
+
+/// After the byte that chooses the buffer's length; the other seeds of that target chose theirs by hand.
+fn streams() -> Vec<Seed> {
+    [("version_5", version_5(Assembly::small().build())), ("past_4_gib", past_4_gib())]
+        .map(|(name, file)| (name, [vec![64], file].concat()))
+        .into()
+}
+
+fn version_5(mut file: Vec<u8>) -> Vec<u8> {
+    put_u16(&mut file, at::VERSION, 5);
+    refix(&mut file);
+    file
+}
+
+/// The small file with a last tensor of 2^32 bytes, all of which lie behind it.
+fn past_4_gib() -> Vec<u8> {
+    let mut assembly = Assembly::small();
+    let layer = assembly.hparams[0];
+    let huge = TensorSpec { source_offset: u64::MAX, ..TensorSpec::new("huge", 0xfffe, 24, layer, &[1 << 31, 2], 0) };
+    assembly.tensors.push(huge);
+    let mut file = assembly.build();
+    let high = entry(&file, assembly.tensors.len() - 1, 60);
+    put_u32(&mut file, high, 1);
+    version_5(file)
 }
 
 /// One block of each type that has kernels.

@@ -231,7 +231,7 @@ impl p64_open_options {
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct p64_info {
-    /// Container version, 4 (or 3 under the compatible policy).
+    /// Container version: 4, 5 for a file of 4 GiB and more (or 3 under the compatible policy).
     pub version: u32,
     /// The header's flag bits.
     pub flags: u32,

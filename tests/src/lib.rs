@@ -8,6 +8,7 @@ pub mod assemble;
 pub mod broken;
 pub mod conformance;
 pub mod data;
+pub mod far;
 pub mod gguf;
 pub mod mutate;
 pub mod toy;

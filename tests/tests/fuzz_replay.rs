@@ -1,5 +1,6 @@
 //! Runs every fuzz target's body over its committed corpus, without libFuzzer: a finding that was mended stays mended.
 
+use p64_core::validate::Policy;
 use p64_tests::data::{data, workspace};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -42,6 +43,14 @@ fn seeds_of_models_pass_tokens() {
     let passing = |seed: &&PathBuf| p64_fuzz::model_run::passes(&fs::read(seed).expect("readable seed"));
     let names: Vec<_> = seeds.iter().filter(passing).filter_map(|seed| seed.file_name()).collect();
     assert!(names.len() >= 15, "only these of {} reach their logits: {names:?}", seeds.len());
+}
+
+/// A seed of a file past 4 GiB that does not open would leave version 5 to chance.
+#[test]
+fn the_seed_past_4_gib_opens() {
+    let seed = fs::read(workspace("fuzz/corpus/container_stream/past_4_gib")).expect("readable seed");
+    let opened = p64_fuzz::container_stream::far(&seed[1..], Policy::Strict, 256);
+    assert_eq!(opened, Ok(13));
 }
 
 /// A target that is not in the list would never be replayed.

@@ -3,7 +3,7 @@
 
 use p64_core::layout::hparams::RawHParams;
 use p64_core::layout::tensor::RawTensorEntry;
-use p64_core::stream::{ReadAt, ReadFault, StreamContainer};
+use p64_core::stream::StreamContainer;
 use p64_core::validate::{Integrity, OpenOptions, Policy, Storage};
 use p64_core::{Code, Container, DType, Place, Role, Shape};
 use p64_std::convert::{ConvertOptions, ConvertReport, convert_gguf};
@@ -13,6 +13,7 @@ use p64_std::model::LoadedModel;
 use p64_std::session::{Session, SessionOptions};
 use p64_std::write::{Holes, Model, Plan, TensorDescription, write};
 use p64_tests::assemble::Assembly;
+use p64_tests::far::Far;
 use p64_tests::gguf::GgufBuilder;
 use p64_tests::mutate::{at, entry, put_u16, put_u32, refix, u32_at, usize_at};
 use p64_tests::{agree, data};
@@ -264,28 +265,6 @@ fn slice_and_stream_agree_past_4_gib() {
     assert_eq!(verdict(&file, Integrity::Full), Ok(()));
 }
 
-/// A file of which only the front exists: zeros everywhere else.
-#[derive(Debug)]
-struct Front {
-    bytes: Vec<u8>,
-    len: u64,
-}
-
-impl ReadAt for Front {
-    fn len(&self) -> u64 {
-        self.len
-    }
-
-    fn read_at(&mut self, offset: u64, buffer: &mut [u8]) -> Result<(), ReadFault> {
-        let from = usize::try_from(offset).unwrap_or(usize::MAX).min(self.bytes.len());
-        let known = &self.bytes[from..(from + buffer.len()).min(self.bytes.len())];
-        let (head, rest) = buffer.split_at_mut(known.len());
-        head.copy_from_slice(known);
-        rest.fill(0);
-        Ok(())
-    }
-}
-
 /// Three tensors of nearly 6 GiB each: what a 64-bit machine maps, a small one reads in pieces.
 #[test]
 fn tensors_of_many_gib_each() {
@@ -324,7 +303,7 @@ fn tensors_of_many_gib_each() {
 
     let mut front = vec![0; usize::try_from(extents[0].start()).expect("small")];
     io::Read::read_exact(&mut File::open(&path).expect("there"), &mut front).expect("read");
-    let front = Front { bytes: front, len: plan.file_len() };
+    let front = Far::new(&front, plan.file_len());
     let mut buffer = vec![0; 1 << 16];
     let strict = options(Policy::Strict, Integrity::Lazy);
     let mut stream =
@@ -348,7 +327,7 @@ fn sections_end_below_4_gib() {
     put_u16(&mut bytes, at::VERSION, 5);
     put_u32(&mut bytes, at::CHECKSUMS, u32::MAX - 39);
     let open = |bytes: &[u8]| {
-        let front = Front { bytes: bytes.to_vec(), len: 8 * GIB };
+        let front = Far::new(bytes, 8 * GIB);
         let strict = options(Policy::Strict, Integrity::Lazy);
         let error = StreamContainer::open(front, &mut [0; 4096], Storage::default(), &strict, &mut |_| ())
             .expect_err("out of place");
