@@ -51,6 +51,9 @@ impl Server {
     pub fn open(url: &str, first: u64) -> Result<(Self, Vec<u8>)> {
         let label = label(url);
         let remote = |reason: String| Error::Remote { url: label.display().to_string(), reason };
+        if !super::is_url(Path::new(url)) {
+            return Err(remote("this is no address that begins with https:// or http://".to_owned()));
+        }
         // Another part of the program may have chosen a provider; then that one serves.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let client = ClientOptions::new()
@@ -173,6 +176,8 @@ fn words(error: &dyn std::error::Error, url: &str, label: &Path) -> String {
         next = source.source();
     }
     let text = text.replace(url, &label.display().to_string());
+    let user = url.split_once("://").and_then(|(_, rest)| Some(rest.split_once('@')?.0));
+    let text = user.map_or(text.clone(), |user| text.replace(&format!("{user}@"), ""));
     let query = url.split_once('?').map(|(_, query)| query).filter(|query| !query.is_empty());
     let text = query.map_or(text.clone(), |query| text.replace(query, "..."));
     let line: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
