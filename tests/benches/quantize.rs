@@ -2,7 +2,7 @@
 //!
 //! `cargo bench -p p64-tests --bench quantize`
 
-use divan::counter::ItemsCounter;
+use divan::counter::ItemsCount;
 use p64_core::{DType, Shape};
 use p64_std::quantize::{encode_rows, supports};
 
@@ -34,7 +34,7 @@ fn encode(bencher: divan::Bencher<'_, '_>, dtype: &DType) {
     let shape = Shape::new(&[2048, 64]).expect("rank 2");
     let len = dtype.byte_len(&shape).expect("whole blocks").expect("a known type");
     let mut out = vec![0; usize::try_from(len).expect("small")];
-    bencher.counter(ItemsCounter::new(values.len())).bench_local(|| {
+    bencher.counter(ItemsCount::new(values.len())).bench_local(|| {
         encode_rows(*dtype, &values, ROW, None, &mut out).expect("finite values");
     });
 }

@@ -24,8 +24,28 @@ fn container(folder: &Path, output: &Path) {
     convert(&model, &set.paths(), output, &ProduceOptions::default(), &mut |_| ()).expect("converted");
 }
 
+type Stored = (Dtype, Vec<usize>, Vec<u8>);
+
+/// Equal, byte for byte. Norms of Gemma in F32 alone have lost what adding 1 to them has rounded off, as in every GGUF of such
+/// a model: half of the last bit that a number below 2 has.
+#[track_caller]
+fn check(model: &str, tensor: &str, expected: &Stored, found: &Stored) {
+    if expected == found {
+        return;
+    }
+    assert!(model.starts_with("gemma") && tensor.ends_with("norm.weight"), "{model}: {tensor} differs");
+    assert_eq!((expected.0, &expected.1), (found.0, &found.1), "{model}: {tensor}");
+    assert_eq!(expected.0, Dtype::F32, "{model}: {tensor} differs");
+    let values = |stored: &Stored| -> Vec<f32> {
+        stored.2.chunks_exact(4).map(|bytes| f32::from_le_bytes(bytes.try_into().expect("four bytes"))).collect()
+    };
+    for (a, b) in values(expected).into_iter().zip(values(found)) {
+        assert!(a.abs() < 1.0 && (a - b).abs() <= 2f32.powi(-24), "{model}: {tensor}: {a:e} became {b:e}");
+    }
+}
+
 /// Name to type, shape and bytes of every tensor of a folder's files, as the library reads them.
-fn tensors(folder: &Path) -> BTreeMap<String, (Dtype, Vec<usize>, Vec<u8>)> {
+fn tensors(folder: &Path) -> BTreeMap<String, Stored> {
     let mut all = BTreeMap::new();
     for entry in std::fs::read_dir(folder).expect("a folder") {
         let path = entry.expect("entry").path();
@@ -61,7 +81,7 @@ fn folders_come_back_with_equal_tensors_and_configuration() {
         let names = |all: &BTreeMap<String, _>| all.keys().cloned().collect::<Vec<_>>();
         assert_eq!(names(&found), names(&expected), "{name}");
         for (tensor, expected) in &expected {
-            assert!(found.get(tensor) == Some(expected), "{name}: {tensor} differs");
+            check(&name, tensor, expected, &found[tensor]);
         }
     }
     assert!(identical >= 5, "{identical} files came back byte for byte");
@@ -81,7 +101,7 @@ fn a_gguf_becomes_a_folder_that_converts_to_the_same_tensors() {
         let (expected, found) = (tensors(&data(&format!("hf/{name}"))), tensors(&back));
         assert_eq!(found.len(), expected.len(), "{name}");
         for (tensor, expected) in &expected {
-            assert!(found.get(tensor) == Some(expected), "{name}: {tensor} differs");
+            check(name, tensor, expected, &found[tensor]);
         }
         let value = |text: &str| serde_json::from_str::<serde_json::Value>(text).expect("JSON");
         let (made, own) = (value(&text(&back)), value(&text(&data(&format!("hf/{name}")))));

@@ -2,6 +2,8 @@
 
 mod arrays;
 mod chat;
+mod compare;
+mod edit;
 mod errors;
 mod json;
 mod large;
