@@ -42,8 +42,11 @@ struct Grid {
     left_out: usize,
 }
 
+/// Bytes of a kind of tensors, and its cells by layer.
+type Row = (u64, BTreeMap<u32, Cell>);
+
 fn collect(report: &Report) -> Grid {
-    let mut kinds: BTreeMap<(Part, &str), (u64, BTreeMap<u32, Cell>)> = BTreeMap::new();
+    let mut kinds: BTreeMap<(Part, &str), Row> = BTreeMap::new();
     for tensor in &report.tensors {
         let Some(layer) = tensor.place.layer else { continue };
         let (bytes, row) = kinds.entry((tensor.place.part, &tensor.place.kind)).or_default();
