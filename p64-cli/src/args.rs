@@ -55,6 +55,8 @@ pub enum Command {
     Merge(merge::Args),
     Diff(diff::Args),
     Stats(stats::Args),
+    #[cfg(feature = "remote")]
+    Fetch(crate::command::fetch::Args),
     Edit(edit::Args),
     Tokenize(tokenize::Args),
     Run(run::Args),

@@ -7,6 +7,8 @@ pub mod demo;
 pub mod diff;
 pub mod edit;
 pub mod export;
+#[cfg(feature = "remote")]
+pub mod fetch;
 pub mod inspect;
 pub mod merge;
 pub mod perplexity;
@@ -33,6 +35,8 @@ pub fn run(command: Command, ui: &Ui) -> Result<u8> {
         Command::Merge(args) => merge::run(&args, ui),
         Command::Diff(args) => diff::run(&args, ui),
         Command::Stats(args) => stats::run(&args, ui),
+        #[cfg(feature = "remote")]
+        Command::Fetch(args) => fetch::run(&args, ui),
         Command::Edit(args) => edit::run(&args, ui),
         Command::Tokenize(args) => tokenize::run(&args, ui),
         Command::Run(args) => run::run(&args, ui),

@@ -161,6 +161,7 @@ fn details(error: &p64_std::Error) -> Value {
         | Error::WrongFormat { path, .. }
         | Error::TooLarge { path, .. }
         | Error::Refused { path, .. } => json!({ "kind": "input", "path": path.display().to_string() }),
+        Error::Remote { url, .. } => json!({ "kind": "remote", "url": url }),
         Error::NotAFile { path, .. } | Error::SameFile { path } | Error::SourceChanged { path } => {
             json!({ "kind": "io", "path": path.display().to_string() })
         }

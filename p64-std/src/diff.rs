@@ -20,22 +20,64 @@ pub use facts::Fact;
 pub use keys::{ArrayDiff, KeyDiff};
 pub use numbers::Numbers;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::hf;
 use crate::pool;
+use crate::safetensors::SafetensorsSet;
 use crate::source::{OpenSource, SourceTensor};
 use crate::stats::Progress;
+use p64_core::metadata::Metadata;
 use p64_core::{DType, Role, Shape};
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A model to compare.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub struct Side<'s> {
-    /// Where it was opened, for messages.
-    pub path: &'s Path,
-    /// The model.
-    pub source: &'s OpenSource,
+    path: &'s Path,
+    source: &'s OpenSource,
+    tensors: Vec<SourceTensor<'s>>,
+    /// Keys that no file holds in this form.
+    made_keys: Option<Vec<u8>>,
+}
+
+impl<'s> Side<'s> {
+    /// A model as its files have it, opened at `path`.
+    #[must_use]
+    pub fn new(path: &'s Path, source: &'s OpenSource) -> Self {
+        Self { path, source, tensors: source.tensors(), made_keys: None }
+    }
+
+    /// Two models as they can be compared. A Hugging Face folder beside a GGUF or a container is taken as the complete model
+    /// that a conversion makes of it: GGUF's names, order of rows and keys.
+    ///
+    /// # Errors
+    /// As [`hf::source_model`].
+    pub fn pair(a: (&'s Path, &'s OpenSource), b: (&'s Path, &'s OpenSource)) -> Result<[Self; 2]> {
+        let is_raw = |source| matches!(source, &OpenSource::Safetensors(_));
+        let one = |(path, source): (&'s Path, &'s OpenSource), other| match source {
+            OpenSource::Safetensors(set) if !is_raw(other) => Self::complete(path, source, set),
+            _ => Ok(Self::new(path, source)),
+        };
+        Ok([one(a, b.1)?, one(b, a.1)?])
+    }
+
+    fn complete(path: &'s Path, source: &'s OpenSource, set: &'s SafetensorsSet) -> Result<Self> {
+        let folder = if path.is_dir() { path } else { path.parent().unwrap_or(Path::new("")) };
+        if !hf::is_complete_folder(folder) {
+            return Ok(Self::new(path, source));
+        }
+        let model = hf::source_model(set, folder)?;
+        Ok(Self { path, source, tensors: model.tensors, made_keys: model.metadata.map(|pairs| pairs.to_area()) })
+    }
+
+    fn keys(&self) -> Result<Option<Metadata<'_>>> {
+        match &self.made_keys {
+            Some(area) => Metadata::parse(area, 0).map(Some).map_err(|error| Error::core(self.path, error)),
+            None => self.source.metadata(),
+        }
+    }
 }
 
 /// What is compared.
@@ -180,10 +222,15 @@ impl Difference<'_> {
 /// # Errors
 /// [`Error::Refused`](crate::Error::Refused) for a payload that is not what its type and shape say,
 /// [`Error::Usage`](crate::Error::Usage) for too many threads, what reading answers (a failed checksum among it).
-pub fn compare<'s>(a: Side<'s>, b: Side<'s>, options: &Options<'_>, progress: Progress<'_>) -> Result<Difference<'s>> {
-    let of = |side: Side<'s>| tensors(side, options.select);
+pub fn compare<'s>(
+    a: &'s Side<'_>,
+    b: &'s Side<'_>,
+    options: &Options<'_>,
+    progress: Progress<'_>,
+) -> Result<Difference<'s>> {
+    let of = |side: &'s Side<'_>| tensors(side, options.select);
     let (tensors_a, tensors_b) = (of(a), of(b));
-    let bytes = |tensors: &[(Tensor, SourceTensor<'_>)]| tensors.iter().map(|(tensor, _)| tensor.bytes).sum::<u64>();
+    let bytes = |tensors: &[Chosen<'_>]| tensors.iter().map(|(tensor, _)| tensor.bytes).sum::<u64>();
     let total = bytes(&tensors_a).saturating_add(bytes(&tensors_b));
     let done = AtomicU64::new(0);
     let advance = |bytes: u64| progress(done.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes), total);
@@ -202,15 +249,15 @@ pub fn compare<'s>(a: Side<'s>, b: Side<'s>, options: &Options<'_>, progress: Pr
         // Of several errors the first of the table is reported, whatever thread met it.
         compared.into_iter().collect()
     })?;
-    let (keys, key_counts) = keys::compare(a.source.metadata()?.as_ref(), b.source.metadata()?.as_ref());
+    let (keys, key_counts) = keys::compare(a.keys()?.as_ref(), b.keys()?.as_ref());
     Ok(Difference { tensors: compared?, keys, key_counts, facts: facts::compare(a.source, b.source) })
 }
 
-type Chosen<'s> = (Tensor, SourceTensor<'s>);
+type Chosen<'s> = (Tensor, &'s SourceTensor<'s>);
 
-fn tensors<'s>(side: Side<'s>, select: &dyn Fn(&str) -> bool) -> Vec<Chosen<'s>> {
+fn tensors<'s>(side: &'s Side<'_>, select: &dyn Fn(&str) -> bool) -> Vec<Chosen<'s>> {
     let placements = facts::placements(side.source);
-    let described = side.source.tensors().into_iter().enumerate().map(|(index, source)| {
+    let described = side.tensors.iter().enumerate().map(|(index, source)| {
         let payload = &source.payload;
         let tensor = Tensor {
             index,
@@ -226,9 +273,9 @@ fn tensors<'s>(side: Side<'s>, select: &dyn Fn(&str) -> bool) -> Vec<Chosen<'s>>
 }
 
 fn one(
-    a: Side<'_>,
+    a: &Side<'_>,
     left: Option<&Chosen<'_>>,
-    b: Side<'_>,
+    b: &Side<'_>,
     right: Option<&Chosen<'_>>,
     values: bool,
 ) -> Result<TensorDiff> {

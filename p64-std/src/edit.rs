@@ -29,12 +29,14 @@ pub use journal::{Recovery, journal_path, recover};
 pub use keys::KeyChange;
 pub use request::Edits;
 pub(crate) use revision::edited;
+#[cfg(feature = "remote")]
+pub(crate) use source::check;
 
 use crate::atomic_file::AtomicFile;
 use crate::convert::Progress;
 use crate::error::{Error, Result};
-use crate::files;
-use p64_core::validate::Integrity;
+use crate::files::{self, Locked};
+use p64_core::validate::{Integrity, Policy};
 use revision::Revision;
 use source::Source;
 use std::fs::File;
@@ -121,13 +123,13 @@ pub fn edit_file(
     }
     let recovered = recover(input)?;
     let (file, _) = files::open(input)?;
-    lock_shared(&file, input)?;
+    let file = Locked::shared(file, input)?;
     let stamp = stamp(&file, input)?;
     let source = Source::read(&file, input)?;
     let revision = Revision::new(&source, edits, input)?;
     let mut out = AtomicFile::create(output)?;
     let written = copy::write(&revision, &source, (&file, input), (out.file(), output), progress)?;
-    source::check(out.file(), output, verify.integrity()).map_err(|error| not_valid(error, input))?;
+    source::check(out.file(), output, Policy::Strict, verify.integrity()).map_err(|error| not_valid(error, input))?;
     if self::stamp(&file, input)? != stamp {
         return Err(Error::SourceChanged { path: input.to_owned() });
     }
@@ -153,7 +155,7 @@ pub fn edit_in_place(
     let start = Instant::now();
     let path = &path.canonicalize().map_err(|error| Error::io(path, "open it", error))?;
     let recovered = recover(path)?;
-    let file = open_locked(path)?;
+    let file = Locked::exclusive(path)?;
     let source = Source::read(&file, path)?;
     let revision = Revision::new(&source, edits, path)?;
     let written = if revision.is_changed() {
@@ -164,36 +166,14 @@ pub fn edit_in_place(
     Ok(EditReport::new(&revision, recovered, written, start))
 }
 
-/// What came of an edit is this crate's own fault when it is not valid.
+/// What came of an edit is this crate's own fault when it is not valid, but for weights that went over as they were.
 fn not_valid(error: Error, input: &Path) -> Error {
+    if let Error::Core { source, .. } = &error
+        && source.code == p64_core::Code::TensorChecksum
+    {
+        return Error::refused(input, format!("the weights are damaged, and an edit does not change that: {source}"));
+    }
     Error::refused(input, format!("the edit would make a container that is not valid: {error}"))
-}
-
-/// Opens a container to be rewritten, for this process alone.
-fn open_locked(path: &Path) -> Result<File> {
-    let (probe, _) = files::open(path)?;
-    drop(probe);
-    let opened = File::options().read(true).write(true).open(path);
-    let file = opened.map_err(|error| Error::io(path, "write to it", error))?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(std::fs::TryLockError::WouldBlock) => Err(Error::io(
-            path,
-            "edit it in place while another program uses it",
-            std::io::ErrorKind::ResourceBusy.into(),
-        )),
-        Err(std::fs::TryLockError::Error(error)) => Err(Error::io(path, "lock it", error)),
-    }
-}
-
-/// Keeps edits in place away while the file is read. A file system without locks does without.
-fn lock_shared(file: &File, path: &Path) -> Result<()> {
-    match file.try_lock_shared() {
-        Err(std::fs::TryLockError::WouldBlock) => {
-            Err(Error::io(path, "read it while it is being edited in place", std::io::ErrorKind::ResourceBusy.into()))
-        }
-        Ok(()) | Err(std::fs::TryLockError::Error(_)) => Ok(()),
-    }
 }
 
 /// What tells whether a file was written to.

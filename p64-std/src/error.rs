@@ -100,6 +100,14 @@ pub enum Error {
         /// The source.
         path: PathBuf,
     },
+    /// A server answers otherwise than is needed, or not at all.
+    #[error("{url}: {reason}")]
+    Remote {
+        /// The address, without what may be secret in it.
+        url: String,
+        /// What it said or what is missing.
+        reason: String,
+    },
     /// A well-formed source that cannot become what was asked for.
     #[error("{}: {reason}", path.display())]
     Refused {
@@ -166,6 +174,7 @@ impl Error {
             Self::Io { .. }
             | Self::NotAFile { .. }
             | Self::SameFile { .. }
+            | Self::Remote { .. }
             | Self::SourceChanged { .. }
             | Self::Usage { .. } => 2,
         }

@@ -2,8 +2,9 @@
 
 use crate::error::{Error, Result};
 use crate::sniff::{Kind, SNIFF_LEN};
-use std::fs::{File, FileType, Metadata};
+use std::fs::{File, FileType, Metadata, TryLockError};
 use std::io;
+use std::ops::Deref;
 use std::path::Path;
 
 /// Opens a regular file for reading and says how many bytes it has. A pipe or a device is refused before it is opened,
@@ -80,6 +81,54 @@ pub(crate) fn read_on(file: &File, path: &Path, bytes: &mut Vec<u8>, want: u64) 
         read_at(file, path, have as u64, bytes.get_mut(have..).unwrap_or_default())?;
     }
     Ok(())
+}
+
+/// An open file with a lock on it, where the file system has locks: shared by those who read it, exclusive for an edit in
+/// place.
+#[derive(Debug)]
+pub(crate) struct Locked(File);
+
+impl Locked {
+    /// For reading, as long as no edit in place is under way.
+    pub fn shared(file: File, path: &Path) -> Result<Self> {
+        match file.try_lock_shared() {
+            Err(TryLockError::WouldBlock) => {
+                Err(Error::io(path, "read it while it is being edited in place", io::ErrorKind::ResourceBusy.into()))
+            }
+            Ok(()) | Err(TryLockError::Error(_)) => Ok(Self(file)),
+        }
+    }
+
+    /// For this process alone, to be written to.
+    pub fn exclusive(path: &Path) -> Result<Self> {
+        // Refuses what is no file before it is opened.
+        open(path)?;
+        let file = File::options().read(true).write(true).open(path);
+        let file = file.map_err(|error| Error::io(path, "write to it", error))?;
+        match file.try_lock() {
+            Ok(()) => Ok(Self(file)),
+            Err(TryLockError::WouldBlock) => {
+                let action = "edit it in place while another program uses it";
+                Err(Error::io(path, action, io::ErrorKind::ResourceBusy.into()))
+            }
+            Err(TryLockError::Error(error)) => Err(Error::io(path, "lock it", error)),
+        }
+    }
+}
+
+impl Deref for Locked {
+    type Target = File;
+
+    fn deref(&self) -> &File {
+        &self.0
+    }
+}
+
+impl Drop for Locked {
+    fn drop(&mut self) {
+        // Closing alone would leave the lock to a process that is just being started and has inherited the file.
+        let _ = self.0.unlock();
+    }
 }
 
 /// Whether two paths lead to one file.

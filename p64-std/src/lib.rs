@@ -18,6 +18,8 @@ mod part_name;
 pub mod perplexity;
 pub mod pool;
 pub mod quantize;
+#[cfg(feature = "remote")]
+pub mod remote;
 pub mod safetensors;
 pub mod sample;
 pub mod session;

@@ -10,16 +10,14 @@ pub use gguf::MappedGguf;
 pub use set::{MappedSet, SetTensor, SetWarning, SetWeights};
 
 use crate::error::{Error, Result};
-use crate::files;
+use crate::files::{self, Locked};
 use memmap2::Mmap;
-use std::fs::{File, TryLockError};
-use std::io;
 use std::ops::Deref;
 use std::path::Path;
 
 /// The bytes of a file, mapped or, for a file without bytes (which cannot be mapped), empty.
 #[derive(Debug)]
-pub struct Mapping(Option<(Mmap, File)>);
+pub struct Mapping(Option<(Mmap, Locked)>);
 
 impl Mapping {
     /// Maps a regular file.
@@ -30,17 +28,11 @@ impl Mapping {
     /// itself, so the mapping holds a shared lock on it, where the file system has locks.
     ///
     /// # Errors
-    /// [`Error::NotAFile`], [`Error::Io`] of [`io::ErrorKind::ResourceBusy`] while the file is being edited in place, and
+    /// [`Error::NotAFile`], [`Error::Io`] of [`std::io::ErrorKind::ResourceBusy`] while the file is being edited in place, and
     /// what the system answers.
     pub fn open(path: &Path) -> Result<Self> {
         let (file, len) = files::open(path)?;
-        if let Err(TryLockError::WouldBlock) = file.try_lock_shared() {
-            return Err(Error::io(
-                path,
-                "read it while it is being edited in place",
-                io::ErrorKind::ResourceBusy.into(),
-            ));
-        }
+        let file = Locked::shared(file, path)?;
         if len == 0 {
             return Ok(Self(None));
         }
@@ -48,7 +40,7 @@ impl Mapping {
         // slice is backed. That nobody else truncates or rewrites the file meanwhile cannot be proven by a process; it
         // is the documented condition above, and the reason why converters read instead of mapping.
         #[expect(unsafe_code, reason = "the one mapping of the crate")]
-        let map = unsafe { memmap2::MmapOptions::new().map(&file) };
+        let map = unsafe { memmap2::MmapOptions::new().map(&*file) };
         let map = map.map_err(|error| Error::io(path, "map it", error))?;
         if map.len() as u64 != len {
             return Err(Error::SourceChanged { path: path.to_owned() });

@@ -102,6 +102,7 @@ fn halves_are_rounded_values() {
         let out = folder.path().join("model.safetensors");
         let mut options = TensorOptions::default();
         options.dequantize = Some(dtype);
+        options.own_names = true;
         export_safetensors(&tiny(), &out, &options, &mut |_| ()).expect("exported");
         let set = SafetensorsSet::open(&out).expect("well-formed");
         let source = OpenSource::open(&tiny()).expect("open");

@@ -316,6 +316,30 @@ fn the_weights_go_over_unread_unless_asked() {
     assert!(read(&path) == before);
 }
 
+/// Pages of 1 GiB before each layer: what is written does not grow with what lies between.
+#[test]
+fn a_container_past_4_gib() {
+    let folder = folder();
+    let options = ConvertOptions { page_size: 1 << 30, ..ConvertOptions::default() };
+    let path = convert(&data(TINY), &folder.path().join("large.p64"), &options);
+    assert!(path.metadata().expect("there").len() > 4 << 30);
+    let output = folder.path().join("out.p64");
+    let edits = set(&["general.name:string=x", "tokenizer.ggml.eos_token_id=3"]);
+    let report = edit(&path, &output, &edits).expect("edited");
+    assert!(report.written < 1 << 20, "{report:?}");
+    let report = in_place(&path, &edits).expect("edited");
+    assert!(report.written < 1 << 20, "{report:?}");
+    let lazy = MapOptions { integrity: Integrity::Lazy, ..STRICT };
+    let [a, b] = [&path, &output].map(|path| MappedContainer::open(path, &lazy).expect("strict").0);
+    assert_eq!(a.container().header(), b.container().header());
+    same_model(a.container(), b.container());
+    #[cfg(unix)]
+    for path in [&path, &output] {
+        use std::os::unix::fs::MetadataExt;
+        assert!(path.metadata().expect("there").blocks() * 512 < 4 << 20, "{}", path.display());
+    }
+}
+
 #[test]
 fn real_models() {
     for name in ["smollm2-135m-q4_1", "gemma3-270m-q4_k_m"] {

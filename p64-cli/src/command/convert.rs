@@ -135,6 +135,11 @@ impl Args {
 
 pub fn run(args: &Args, ui: &Ui) -> Result<u8> {
     let options = args.options()?;
+    if args.check_parity && (options.weights != Layout::Verbatim || !options.rules.is_empty()) {
+        let reason =
+            "--check-parity compares the result with its source byte for byte: leave it out where weights change";
+        return Err(Failure::Usage(reason.to_owned()));
+    }
     let report = {
         let bars = [Progress::new(ui, "reading"), Progress::new(ui, "writing")];
         convert::convert_file(&args.input, &args.output, &options, &mut |step| {

@@ -49,12 +49,12 @@ pub struct Args {
 pub fn run(args: &Args, ui: &Ui) -> Result<u8> {
     let sources = [OpenSource::open(&args.a)?, OpenSource::open(&args.b)?];
     let [a, b] = &sources;
-    let (a, b) = (Side { path: &args.a, source: a }, Side { path: &args.b, source: b });
+    let sides = Side::pair((&args.a, a), (&args.b, b))?;
     let difference = {
         let bar = Mutex::new(Progress::new(ui, "comparing"));
         let select = |name: &str| glob::any(&args.tensors, name);
         let options = Options { select: &select, values: !args.no_values, threads: args.threads };
-        compare(a, b, &options, &|done, total| {
+        compare(&sides[0], &sides[1], &options, &|done, total| {
             // A thread that finds the bar in use need not wait: the next one will show more.
             if let Ok(bar) = bar.try_lock() {
                 bar.set(done, total);

@@ -55,6 +55,14 @@ pub fn run(args: &Args, ui: &Ui) -> Result<u8> {
 /// The description of a file, opened lazily under the compatible policy.
 pub fn describe(path: &Path, full: bool) -> Result<inspect::Report> {
     let options = MapOptions { integrity: Integrity::Lazy, ..MapOptions::default() };
+    #[cfg(feature = "remote")]
+    if p64_std::remote::is_url(path) {
+        use p64_std::map::MappedSet;
+        use p64_std::remote::{RemoteSet, label};
+        let remote = RemoteSet::open(&path.to_string_lossy(), options.policy)?;
+        let (set, warnings) = MappedSet::open(remote.path(), &options)?;
+        return Ok(inspect::describe_p64(&label(path), &set, &warnings, full)?);
+    }
     match Input::open(path, &options)? {
         Input::P64(set, warnings) => Ok(inspect::describe_p64(path, &set, &warnings, full)?),
         Input::Safetensors(set) => Ok(inspect::describe_safetensors(path, &set, full)),

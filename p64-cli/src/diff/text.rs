@@ -3,7 +3,7 @@
 use super::values;
 use crate::output::number;
 use crate::output::table::{Align, Table, one_line};
-use p64_std::diff::{Change, Difference, KeyDiff, TensorDiff};
+use p64_std::diff::{Change, Difference, Fact, KeyDiff, TensorDiff};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
@@ -197,7 +197,10 @@ fn key_table(keys: &[&KeyDiff<'_>]) -> String {
 fn layout(difference: &Difference<'_>) -> String {
     let mut table = Table::new([("", Align::Left), ("a", Align::Left), ("b", Align::Left)]);
     let mut empty = true;
-    for fact in &difference.facts {
+    // Of two formats only what both have can be compared.
+    let two_formats = difference.facts.iter().any(|fact| fact.name == "format");
+    let comparable = |fact: &&Fact| !two_formats || (fact.a.is_some() && fact.b.is_some());
+    for fact in difference.facts.iter().filter(comparable) {
         let side = |value: &Option<String>| value.as_ref().map_or_else(|| "-".to_owned(), |value| one_line(value));
         table.row([fact.name.to_owned(), side(&fact.a), side(&fact.b)]);
         empty = false;

@@ -7,6 +7,7 @@ use super::svg::{Anchor, Svg};
 use crate::output::number;
 use crate::stats::{Report, Tensor};
 use p64_core::DType;
+use p64_std::stats::Part;
 use std::collections::{BTreeMap, BTreeSet};
 
 pub const STD_INTRO: &str = "The standard deviation of each kind of tensor in each layer, against the kind's own median over \
@@ -24,6 +25,7 @@ const MAX_LAYERS: usize = 200;
 #[derive(Clone, Debug, Default)]
 struct Cell {
     tensors: usize,
+    norm: bool,
     dtypes: BTreeSet<u16>,
     /// The mean of the standard deviations.
     std: f64,
@@ -40,8 +42,11 @@ struct Grid {
     left_out: usize,
 }
 
+/// Bytes of a kind of tensors, and its cells by layer.
+type Row = (u64, BTreeMap<u32, Cell>);
+
 fn collect(report: &Report) -> Grid {
-    let mut kinds: BTreeMap<(p64_std::stats::Part, &str), (u64, BTreeMap<u32, Cell>)> = BTreeMap::new();
+    let mut kinds: BTreeMap<(Part, &str), Row> = BTreeMap::new();
     for tensor in &report.tensors {
         let Some(layer) = tensor.place.layer else { continue };
         let (bytes, row) = kinds.entry((tensor.place.part, &tensor.place.kind)).or_default();
@@ -66,6 +71,7 @@ fn collect(report: &Report) -> Grid {
 
 fn add(cell: &mut Cell, tensor: &Tensor) {
     cell.dtypes.insert(tensor.dtype.id());
+    cell.norm = tensor.place.part == Part::Norm;
     if let Some(stats) = &tensor.stats {
         let (before, after) = (cell.tensors as f64, cell.tensors as f64 + 1.0);
         cell.std = (cell.std * before + stats.moments.std()) / after;
@@ -121,7 +127,7 @@ fn draw(
 
 fn fit(kind: &str) -> String {
     let kind = kind.strip_suffix(".weight").unwrap_or(kind);
-    if kind.chars().count() > 28 { kind.chars().take(27).chain(['…']).collect() } else { kind.to_owned() }
+    if kind.chars().count() > 25 { kind.chars().take(24).chain(['…']).collect() } else { kind.to_owned() }
 }
 
 fn cross(x: f64, y: f64, width: f64) -> String {
@@ -172,10 +178,12 @@ pub fn std(report: &Report) -> String {
         let median = medians.get(row).copied().unwrap_or(0.0);
         if median > 0.0 && cell.std > 0.0 { (cell.std / median).log2() } else { 0.0 }
     };
-    let all = grid.rows.iter().enumerate().flat_map(|(at, (_, row))| row.values().map(move |cell| (at, cell)));
-    let mut sizes: Vec<f64> = all.map(|(at, cell)| ratio(at, cell).abs()).collect();
+    let all = || grid.rows.iter().enumerate().flat_map(|(at, (_, row))| row.values().map(move |cell| (at, cell)));
+    let only_norms = all().all(|(_, cell)| cell.norm);
+    let chosen = all().filter(|(_, cell)| only_norms || !cell.norm);
+    let mut sizes: Vec<f64> = chosen.map(|(at, cell)| ratio(at, cell).abs()).collect();
     sizes.sort_by(f64::total_cmp);
-    // The scale ends where one cell of twenty lies beyond.
+    // The scale ends where one cell of twenty lies beyond. Norms, which differ more, would leave the matrices pale.
     let reach = sizes.get(sizes.len() * 19 / 20).copied().unwrap_or(0.0).max(0.1);
     let look = |row: usize, cell: &Cell| {
         let step = palette::step((ratio(row, cell) / reach + 1.0) / 2.0);

@@ -166,7 +166,8 @@ fn cut<'f>(report: &Report, file: &'f FileLayout) -> Vec<Row<'f>> {
         if !goes_on {
             let (label, layer) = match kind(first) {
                 Some(Some(layer)) => (format!("layer {layer}"), Some(layer)),
-                Some(None) => ("outside".to_owned(), None),
+                Some(None) => ("no layer".to_owned(), None),
+                None if matches!(first.what, What::Added(_)) => ("keys".to_owned(), None),
                 None => ("tables".to_owned(), None),
             };
             rows.push(Row { label, layer, regions: file.regions.get(begin..end).unwrap_or_default() });

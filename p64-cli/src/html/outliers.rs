@@ -94,11 +94,16 @@ fn scatter(dots: &[(&Tensor, f64, f64)]) -> String {
 }
 
 fn decades(range: (f64, f64)) -> Vec<(f64, String)> {
+    let factors: &[f64] = match range.1 - range.0 {
+        wide if wide > 2.5 => &[1.0],
+        middle if middle > 0.9 => &[1.0, 3.0],
+        _ => &[1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0],
+    };
     let mut found = Vec::new();
-    for power in -40i32..40 {
-        for factor in [1.0f64, 3.0] {
+    for power in -320i32..309 {
+        for factor in factors {
             let log = f64::from(power) + factor.log10();
-            if log > range.0 && log < range.1 && (factor < 2.0 || range.1 - range.0 < 2.5) {
+            if log > range.0 && log < range.1 {
                 found.push((log, mark(factor * 10f64.powi(power))));
             }
         }

@@ -11,8 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 pub const INTRO: &str = "The bytes of each layer's tensors, stacked by part, and what lies outside the layers.";
-pub const TYPES_INTRO: &str =
-    "How the values are stored. Below, the type of each kind of tensor in each layer: darker is more bits a value.";
+pub const TYPES_INTRO: &str = "How the values are stored. Below, the type of each kind of tensor in each layer: stronger colour is more bits a value.";
 
 const WIDTH: f64 = 1120.0;
 const MAX_LAYERS: usize = 256;
@@ -53,7 +52,7 @@ fn columns(layers: &BTreeMap<u32, BTreeMap<Part, u64>>) -> String {
         svg.text(LEFT - 8.0, y + 4.0, Anchor::End, "small", &number::bytes(tick as u64));
     }
     let shown = layers.len().min(MAX_LAYERS);
-    let step = (WIDTH - LEFT) / shown as f64;
+    let step = ((WIDTH - LEFT) / shown as f64).min(60.0);
     let every = ((24.0 / step).ceil() as usize).max(1);
     for (at, (layer, parts)) in layers.iter().take(MAX_LAYERS).enumerate() {
         let x = LEFT + at as f64 * step;
@@ -128,8 +127,9 @@ pub fn ranked(report: &Report) -> Vec<(DType, usize)> {
     types.sort_by(|a, b| bits(*b).total_cmp(&bits(*a)).then(a.id().cmp(&b.id())));
     types.dedup();
     let last = types.len().saturating_sub(1).max(1);
-    let steps =
-        (0..).map(|place: usize| palette::STEPS - 1 - (place * (palette::STEPS - 1) / last).min(palette::STEPS - 1));
+    // The two faintest steps are too near to the page's own colour.
+    let room = palette::STEPS - 3;
+    let steps = (0..).map(|place: usize| palette::STEPS - 1 - (place * room / last).min(room));
     types.into_iter().zip(steps).collect()
 }
 

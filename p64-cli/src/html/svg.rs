@@ -42,8 +42,10 @@ pub fn mark(value: f64) -> String {
 impl Svg {
     /// A figure of that size; `label` says what it shows to those who do not see it.
     pub fn new(class: &str, width: f64, height: f64, label: &str) -> Self {
+        // Bars fill the cell of a table whatever its shape.
+        let stretched = if class == "bar" { " preserveAspectRatio=\"none\"" } else { "" };
         let out = format!(
-            "<svg class=\"{class}\" viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{}\">\n",
+            "<svg class=\"{class}\" viewBox=\"0 0 {} {}\"{stretched} role=\"img\" aria-label=\"{}\">\n",
             n(width),
             n(height),
             escape(label)

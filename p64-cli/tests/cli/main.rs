@@ -2,11 +2,15 @@
 
 mod arrays;
 mod chat;
+mod compare;
+mod edit;
 mod errors;
 mod json;
 mod large;
 mod perplexity;
+mod produce;
 mod round_trip;
+mod split;
 mod text;
 mod unsupported;
 mod usage;

@@ -49,6 +49,7 @@ pub(super) fn choose(
         let (from, soa) = (tensor.payload.dtype(), options.weights == Layout::Soa);
         match (target, options.weights) {
             (Some(target), _) => notes.encode(tensor, target, soa),
+            (None, _) if options.rules.keeps(&tensor.name, &tensor.payload.shape()) => Recipe::AsIs,
             (None, Layout::Soa) if from == DType::Q4_K => Recipe::Expand,
             (None, Layout::F16) if from != DType::F16 && is_matrix(tensor) => {
                 notes.encode(tensor, Target { dtype: DType::F16, wanted: DType::F16 }, false)

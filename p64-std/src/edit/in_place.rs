@@ -7,7 +7,7 @@ use super::revision::{Blob, Revision};
 use super::source::{self, Source};
 use crate::convert::{Phase, Progress};
 use crate::error::{Error, Result};
-use p64_core::validate::Integrity;
+use p64_core::validate::{Integrity, Policy};
 use std::fs::File;
 use std::path::Path;
 
@@ -22,9 +22,7 @@ pub(super) fn write(
     let mut front = revision.front(source);
     let blobs = revision.blobs(source);
     let mut tail: Option<(u64, Vec<u8>)> = None;
-    let mut first = revision.plan.file_len();
     for (blob, range) in &blobs {
-        first = first.min(range.start);
         match blob {
             Blob::Stored(stored) if stored.range == *range && tail.is_none() => {}
             Blob::Stored(_) => return Err(Error::refused(path, would_move(revision, source))),
@@ -35,8 +33,8 @@ pub(super) fn write(
             }
         }
     }
-    // Up to the first blob, so that what a longer table left behind goes too; and the file's own padding.
-    let room = usize::try_from(first).unwrap_or(0).max(front.len());
+    // What a longer table left behind goes too; from there to the first blob a strict file has zeros already.
+    let room = usize::try_from(source.front_len()).unwrap_or(0).max(front.len());
     front.resize(room, 0);
     let (start, mut tail) = tail.unwrap_or((revision.plan.file_len(), Vec::new()));
     tail.resize(usize::try_from(revision.plan.file_len().saturating_sub(start)).unwrap_or(0), 0);
@@ -45,7 +43,7 @@ pub(super) fn write(
     let len = revision.plan.file_len();
     // As the file will be, before it is.
     let reader = Reader { file, path, len, regions: &regions };
-    source::check_reader(reader, path, integrity).map_err(|error| not_valid(error, path))?;
+    source::check_reader(reader, path, Policy::Strict, integrity).map_err(|error| not_valid(error, path))?;
 
     let journal = Journal::new(file, path, regions, source.file_len, len)?;
     let beside = journal_path(path);

@@ -17,12 +17,12 @@
 //! ended the edit; that is what recovery checks before it writes the regions again. A file that was replaced meanwhile is
 //! left alone.
 
-use super::{open_locked, source};
+use super::source;
 use crate::atomic_file::{AtomicFile, sync_folder_of};
 use crate::error::{Error, Result};
-use crate::files;
+use crate::files::{self, Locked};
 use crate::map::checksum;
-use p64_core::validate::Integrity;
+use p64_core::validate::{Integrity, Policy};
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::Write;
@@ -67,7 +67,7 @@ pub fn recover(path: &Path) -> Result<Recovery> {
     if !beside.exists() {
         return Ok(Recovery::Nothing);
     }
-    let file = open_locked(&path)?;
+    let file = Locked::exclusive(&path)?;
     let bytes = match std::fs::read(&beside) {
         Ok(bytes) => bytes,
         // Whoever had the lock before has recovered it.
@@ -87,7 +87,7 @@ pub fn recover(path: &Path) -> Result<Recovery> {
         return Err(Error::refused(&path, reason));
     }
     journal.apply(&file, &path, &mut |_, _| ())?;
-    source::check(&file, &path, Integrity::Lazy)?;
+    source::check(&file, &path, Policy::Strict, Integrity::Lazy)?;
     remove(&beside)?;
     Ok(Recovery::Completed)
 }

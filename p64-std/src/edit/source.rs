@@ -48,6 +48,12 @@ pub(super) struct Source {
 }
 
 impl Source {
+    /// Bytes up to the end of the checksum table.
+    pub fn front_len(&self) -> u64 {
+        let values = u64::from(self.header.tensor_count.get()).saturating_add(1);
+        u64::from(self.header.checksum_offset.get()).saturating_add(values.saturating_mul(4))
+    }
+
     pub fn read(file: &File, path: &Path) -> Result<Self> {
         let reader = open(file, path)?;
         let strict = OpenOptions { policy: Policy::Strict, integrity: Integrity::Lazy, checksum: CHECKSUM };
@@ -65,15 +71,15 @@ impl Source {
     }
 }
 
-/// Validates a whole file strictly.
-pub(super) fn check(file: &File, path: &Path, integrity: Integrity) -> Result<()> {
+/// Validates a whole file, down to the keys.
+pub(crate) fn check(file: &File, path: &Path, policy: Policy, integrity: Integrity) -> Result<()> {
     let len = files::metadata(file, path)?.len();
-    check_reader(Reader { file, path, len, regions: &[] }, path, integrity)
+    check_reader(Reader { file, path, len, regions: &[] }, path, policy, integrity)
 }
 
-/// Validates what `reader` gives strictly, down to the keys.
-pub(super) fn check_reader(reader: Reader<'_>, path: &Path, integrity: Integrity) -> Result<()> {
-    let options = OpenOptions { policy: Policy::Strict, integrity, checksum: CHECKSUM };
+/// Validates what `reader` gives, down to the keys.
+pub(super) fn check_reader(reader: Reader<'_>, path: &Path, policy: Policy, integrity: Integrity) -> Result<()> {
+    let options = OpenOptions { policy, integrity, checksum: CHECKSUM };
     with_container(reader, path, &options, |container| {
         for name in [METADATA_NAME, PROVENANCE_NAME] {
             if let Some(tensor) = container.find(name).map_err(|error| Error::core(path, error))? {

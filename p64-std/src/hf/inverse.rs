@@ -135,7 +135,7 @@ impl<'s> Work<'s, '_> {
             Step::Same | Step::Queries | Step::Keys | Step::Norm | Step::Transposed => payload,
             Step::Expert | Step::Head => {
                 for (place, part) in slices(payload).ok_or_else(misshaped)?.into_iter().enumerate() {
-                    self.push(from.replace("{e}", &place.to_string()), part);
+                    self.push(from.replace("{e}", &place.to_string()), part, false)?;
                 }
                 return Ok(());
             }
@@ -147,18 +147,20 @@ impl<'s> Work<'s, '_> {
                 let (first, last) = if other_is_second { (payload, other) } else { (other, payload) };
                 let joined = (other_is_second != second).then(|| join_halves(first, last)).flatten();
                 let joined = joined.ok_or_else(misshaped)?;
-                self.push(from, joined);
-                return Ok(());
+                return self.push(from, joined, false);
             }
         };
-        self.push(from, payload);
-        Ok(())
+        let is_shifted = step == Step::Norm && weight && self.family.norm_offset != 0.0;
+        self.push(from, payload, is_shifted)
     }
 
-    fn push(&mut self, name: String, payload: Box<dyn Payload + 's>) {
+    /// Adds a tensor. One of f32 was widened on the way in, unless it has values that the model's own type has not: then it
+    /// was f32 before, or its values were asked for in f32. What was shifted was rounded, so it is rounded back.
+    fn push(&mut self, name: String, payload: Box<dyn Payload + 's>, is_shifted: bool) -> Result<()> {
         let payload = match self.element {
-            // What was widened on the way in; nothing is lost on the way out.
-            Some(dtype) if payload.dtype() == DType::F32 => Box::new(Narrowed::new(payload, dtype)),
+            Some(dtype) if payload.dtype() == DType::F32 && (is_shifted || Narrowed::is_exact(&*payload, dtype)?) => {
+                Box::new(Narrowed::new(payload, dtype))
+            }
             _ => payload,
         };
         self.out.push(SourceTensor {
@@ -168,6 +170,7 @@ impl<'s> Work<'s, '_> {
             role: None,
             payload,
         });
+        Ok(())
     }
 }
 

@@ -1,7 +1,7 @@
 //! The formats of sixteen unequal steps: IQ4_NL and IQ4_XS.
 
 use super::k_symmetric::for_blocks;
-use super::lanes::byte;
+use super::lanes::{Lanes, byte};
 use super::pack::{nibbles, stored};
 use super::symmetric::{Levels, fit, quantize};
 use super::weights::Weights;
@@ -28,7 +28,7 @@ struct Unequal;
 impl Levels for Unequal {
     const LOW: f32 = STEPS[0];
     const HIGH: f32 = STEPS[15];
-    const STEP: f32 = 1.5;
+    const BEYOND: Lanes = [0.0, -8.0, -4.0, 4.0, 8.0, 12.0, 16.0, 20.0];
 
     #[inline(always)]
     fn nearest(v: f32) -> f32 {

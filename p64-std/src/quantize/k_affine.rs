@@ -5,13 +5,13 @@
 //! ```
 //!
 //! 1. Each group gets its own best line (`affine::Group::fit`).
-//! 2. `d` and `dmin` make integers of the lines. Each group tries the integers around its ideal scale, and to each the
-//!    minimum that fits the integers q of the rounded scale; the pair of least error stays.
+//! 2. `d` and `dmin` make integers of the lines. Each group tries the four scales around its own, and with each the four
+//!    minima around the one that makes up best for it; the pair of least error stays.
 //! 3. With all integers given, the best `d` and `dmin` are the solution of two linear equations. They are rounded to F16,
 //!    and 2 is done again with them, as long as the error falls.
 
-use super::affine::{Group, Line, Minimum};
-use super::lanes::{byte, clamp, round, sums};
+use super::affine::{Group, Inwards, Line, Lines, Minimum};
+use super::lanes::{LANES, byte, clamp, largest, total};
 use super::pack::{bit_planes, nibble_runs, six_bit_pairs, stored, two_bit_runs};
 use super::symmetric::inverse;
 use super::weights::Weights;
@@ -60,17 +60,24 @@ struct Format<'a> {
     /// Largest scale and minimum of a group.
     largest: f32,
     /// How far the ends of a group's range are moved inwards, in steps.
-    grid: &'a [f32; 4],
-    /// Candidates for `d` and `dmin`: what the largest scale and minimum are mapped to, as parts of `largest`.
-    spread: &'a [f32],
+    tries: &'a Inwards,
 }
 
-const SIX_BITS_OF_4: Format<'static> =
-    Format { high: 15.0, largest: 63.0, grid: &[0.0, 0.25, 0.5, 0.75], spread: &[1.0] };
-const SIX_BITS_OF_5: Format<'static> =
-    Format { high: 31.0, largest: 63.0, grid: &[0.0, 0.25, 0.5, 0.75], spread: &[1.0] };
-const FOUR_BITS_OF_2: Format<'static> =
-    Format { high: 3.0, largest: 15.0, grid: &[-0.1, 0.1, 0.3, 0.5], spread: &[1.0, 0.9, 0.8] };
+const SIX_BITS_OF_4: Format<'static> = Format { high: 15.0, largest: 63.0, tries: &FINE };
+const SIX_BITS_OF_5: Format<'static> = Format { high: 31.0, largest: 63.0, tries: &FINE };
+const FOUR_BITS_OF_2: Format<'static> = Format { high: 3.0, largest: 15.0, tries: &COARSE };
+
+/// For 16 and 32 integers.
+const FINE: Inwards = [
+    [[0.0, 0.0, 0.0, 0.4, 0.4, 0.4, 0.8, 0.8], [0.0, 0.4, 0.8, 0.0, 0.4, 0.8, 0.0, 0.4]],
+    [[0.0, -0.5, -0.5, 0.0, 0.5, -1.0, 1.0, 0.8], [-1.0, -0.5, 0.0, -0.5, 0.5, 0.0, 1.0, 0.8]],
+];
+
+/// For 4 integers.
+const COARSE: Inwards = [
+    [[0.0, 0.0, 0.0, 0.2, 0.2, 0.2, 0.4, 0.4], [0.0, 0.2, 0.4, 0.0, 0.2, 0.4, 0.0, 0.2]],
+    [[0.4, -0.1, 0.3, 0.1, 0.1, 0.5, 0.3, 0.5], [0.4, -0.1, 0.1, 0.3, 0.1, 0.3, 0.5, 0.5]],
+];
 
 /// A block's numbers, before they are packed.
 #[derive(Clone)]
@@ -131,33 +138,29 @@ fn encode<const G: usize, const N: usize>(
 ) -> Block<G, N> {
     let mut lines = [Line::default(); G];
     for (line, (values, weights)) in lines.iter_mut().zip(values.iter().zip(weights)) {
-        *line = Group::new(values, weights).fit(format.high, format.grid, Minimum::NotNegative);
+        *line = Group::new(values, weights).fit(format.high, format.tries, Minimum::NotNegative);
     }
     let (steepest, deepest) = lines
         .iter()
         .fold((0.0f32, 0.0f32), |(scale, minimum), line| (scale.max(line.scale), minimum.max(line.minimum)));
-    let mut best: Option<Block<G, N>> = None;
-    for part in format.spread {
-        let largest = format.largest / part;
-        let (mut d, mut dmin) = (stored(steepest / largest).1, stored(deepest / largest).1);
-        let mut last = f32::INFINITY;
-        for _ in 0..ROUNDS {
-            let found = round_to(values, weights, &lines, d, dmin, format);
-            let error = found.error;
-            let (next, next_min) = solve(values, weights, &found);
-            if best.as_ref().is_none_or(|best| error < best.error) {
-                best = Some(found);
-            }
-            if error >= last || (next, next_min) == (d, dmin) {
-                break;
-            }
-            (d, dmin, last) = (next, next_min, error);
+    let (mut d, mut dmin) = (stored(steepest / format.largest).1, stored(deepest / format.largest).1);
+    let mut best = round_to(values, weights, &lines, d, dmin, format);
+    for _ in 1..ROUNDS {
+        let next = solve(values, weights, &best);
+        if next == (d, dmin) {
+            break;
         }
+        (d, dmin) = next;
+        let found = round_to(values, weights, &lines, d, dmin, format);
+        if found.error >= best.error {
+            break;
+        }
+        best = found;
     }
-    best.unwrap_or(Block { d: 0.0, dmin: 0.0, scales: [0.0; G], mins: [0.0; G], integers: [[0.0; N]; G], error: 0.0 })
+    best
 }
 
-/// Times that `d` and `dmin` are solved for.
+/// Times that integers are chosen.
 const ROUNDS: usize = 3;
 
 /// Step 2: the integers of every group for stored `d` and `dmin`.
@@ -172,31 +175,37 @@ fn round_to<const G: usize, const N: usize>(
 ) -> Block<G, N> {
     let mut block = Block { d, dmin, scales: [0.0; G], mins: [0.0; G], integers: [[0.0; N]; G], error: 0.0 };
     let (inverse_d, inverse_dmin) = (inverse(d), inverse(dmin));
-    let limit = |integer: f32| round(clamp(integer, 0.0, format.largest));
     let groups = values.iter().zip(weights).zip(lines);
     let places = block.scales.iter_mut().zip(&mut block.mins).zip(&mut block.integers);
     for (((values, weights), line), ((scale, min), integers)) in groups.zip(places) {
         let group = Group::new(values, weights);
-        let ideal = line.scale * inverse_d;
-        let mut best = (f32::INFINITY, 0.0, 0.0);
-        let mut tried = -1.0;
-        for offset in [-0.5, 0.5, 1.5] {
-            // The integers below, above and once more above.
-            let candidate = limit((ideal + offset).floor());
-            if candidate == tried {
-                continue;
+        let mean = group.mean();
+        let floor = (line.scale * inverse_d).floor();
+        let mut best = f32::MIN;
+        for offsets in [[-1.0, 0.0], [1.0, 2.0]] {
+            // Two scales, four minima to each.
+            let mut candidates = Lines::ZERO;
+            for lane in 0..LANES {
+                let candidate = clamp(floor + offsets[lane / 4], 0.0, format.largest);
+                // The line turns around the mean of the values, where a minimum makes up best for another scale.
+                let tilt = d * candidate * inverse(line.scale);
+                let minimum = tilt * (line.minimum + mean) - mean;
+                let near = (minimum * inverse_dmin).floor() + [-1.0, 0.0, 1.0, 2.0][lane % 4];
+                candidates.scale[lane] = candidate;
+                candidates.minimum[lane] = clamp(near, 0.0, format.largest);
             }
-            tried = candidate;
-            let rounded = Line { scale: d * candidate, minimum: line.minimum };
-            let minimum = limit(group.minimum(rounded, format.high) * inverse_dmin);
-            let error = Line { minimum: dmin * minimum, ..rounded }.error(values, weights, format.high);
-            if error < best.0 {
-                best = (error, candidate, minimum);
+            let stored = Lines {
+                scale: candidates.scale.map(|scale| d * scale),
+                minimum: candidates.minimum.map(|minimum| dmin * minimum),
+            };
+            let (lane, error) = largest(&group.errors(&stored, format.high).map(|error| -error));
+            if error > best {
+                best = error;
+                (*scale, *min) = (candidates.scale[lane], candidates.minimum[lane]);
             }
         }
-        (*scale, *min) = (best.1, best.2);
-        *integers = Line { scale: d * best.1, minimum: dmin * best.2 }.quantize(values, format.high);
-        block.error += best.0;
+        *integers = Line { scale: d * *scale, minimum: dmin * *min }.quantize(values, format.high);
+        block.error -= best;
     }
     block
 }
@@ -211,7 +220,7 @@ fn solve<const G: usize, const N: usize>(
     let [mut qq, mut qm, mut mm, mut xq, mut xm] = [0.0f32; 5];
     let groups = block.scales.iter().zip(&block.mins).zip(&block.integers);
     for (((scale, min), integers), (values, weights)) in groups.zip(values.iter().zip(weights)) {
-        let [w, wq, wqq, wx, wxq] = sums::<N, 5>(|i| {
+        let [w, wq, wqq, wx, wxq] = total::<N, 5>(|i| {
             let (w, q, x) = (weights[i], integers[i], values[i]);
             [w, w * q, w * q * q, w * x, w * q * x]
         });

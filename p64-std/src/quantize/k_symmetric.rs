@@ -10,9 +10,9 @@
 //!    as long as the error falls.
 
 use super::k_affine::groups;
-use super::lanes::{byte, clamp, round, sums};
+use super::lanes::{Lanes, byte, clamp, largest, round, total};
 use super::pack::{bit_planes, six_bit_sixteen, stored, two_bit_runs};
-use super::symmetric::{Integers, Levels, error, fit, inverse, quantize};
+use super::symmetric::{Integers, Levels, errors, fit, inverse, quantize};
 use super::weights::Weights;
 
 /// Q6_K.
@@ -101,24 +101,24 @@ fn encode<L: Levels, const G: usize, const N: usize>(
     // The scale of largest magnitude goes to the longer end of the range.
     let extreme = ideal.iter().fold(0.0f32, |most, scale| if scale.abs() > most.abs() { *scale } else { most });
     let mut d = stored(extreme / low).1;
-    let mut best: Option<Block<G, N>> = None;
-    for _ in 0..ROUNDS {
-        let found = round_to::<L, G, N>(values, weights, &ideal, d, (low, high));
-        let next = solve(values, weights, &found);
-        let better = best.as_ref().is_none_or(|best| found.error < best.error);
-        if better {
-            best = Some(found);
-        }
-        if !better || next == d {
+    let mut best = round_to::<L, G, N>(values, weights, &ideal, d, (low, high));
+    for _ in 1..ROUNDS {
+        let next = solve(values, weights, &best);
+        if next == d {
             break;
         }
         d = next;
+        let found = round_to::<L, G, N>(values, weights, &ideal, d, (low, high));
+        if found.error >= best.error {
+            break;
+        }
+        best = found;
     }
-    best.unwrap_or(Block { d: 0.0, scales: [0.0; G], levels: [[0.0; N]; G], error: 0.0 })
+    best
 }
 
-/// Times that `d` is solved for.
-const ROUNDS: usize = 3;
+/// Times that integers are chosen.
+const ROUNDS: usize = 2;
 
 /// Step 2: the integers of every group for a stored `d`.
 #[inline(always)]
@@ -134,29 +134,25 @@ fn round_to<L: Levels, const G: usize, const N: usize>(
     let groups = values.iter().zip(weights).zip(ideal);
     for (((values, weights), ideal), (scale, levels)) in groups.zip(block.scales.iter_mut().zip(&mut block.levels)) {
         let nearest = round(clamp(ideal * inverse, low, high));
-        let mut best = (f32::INFINITY, 0.0);
-        for candidate in [nearest, nearest - 1.0, nearest + 1.0] {
-            if candidate < low || candidate > high {
-                continue;
-            }
-            let error = error::<L, N>(values, weights, d * candidate);
-            if error < best.0 {
-                best = (error, candidate);
-            }
-        }
-        *scale = best.1;
-        *levels = quantize::<L, N>(values, d * best.1);
-        block.error += best.0;
+        let candidates = NEAR.map(|offset| clamp(nearest + offset, low, high));
+        let errors = errors::<L, N>(values, weights, &candidates.map(|candidate| d * candidate));
+        let (lane, error) = largest(&errors.map(|error| -error));
+        *scale = candidates[lane];
+        *levels = quantize::<L, N>(values, d * *scale);
+        block.error -= error;
     }
     block
 }
+
+/// The integers that are tried, from the nearest one.
+const NEAR: Lanes = [0.0, -1.0, 1.0, -2.0, 2.0, 3.0, -3.0, 4.0];
 
 /// Step 3: the best stored `d` for given integers.
 #[inline(always)]
 fn solve<const G: usize, const N: usize>(values: &[[f32; N]; G], weights: &[[f32; N]; G], block: &Block<G, N>) -> f32 {
     let (mut xq, mut qq) = (0.0, 0.0);
     for ((scale, levels), (values, weights)) in block.scales.iter().zip(&block.levels).zip(values.iter().zip(weights)) {
-        let [x, q] = sums::<N, 2>(|i| {
+        let [x, q] = total::<N, 2>(|i| {
             let wq = weights[i] * levels[i];
             [wq * values[i], wq * levels[i]]
         });

@@ -1,7 +1,7 @@
 //! The formats of 32 values with one F16 scale: Q4_0, Q5_0, Q8_0, and with a minimum Q4_1, Q5_1.
 
-use super::affine::{Group, Line, Minimum};
-use super::lanes::{byte, clamp, range};
+use super::affine::{Group, Inwards, Line, Lines, Minimum};
+use super::lanes::{LANES, byte, clamp, floor, half_away, largest, range};
 use super::pack::{fifth_bits, nibbles, stored};
 use super::symmetric::{Integers, fit, inverse, quantize};
 use super::weights::Weights;
@@ -16,7 +16,7 @@ pub(super) fn q4_0(row: &[f32], importance: Option<&[f32]>, out: &mut [u8]) {
                 let scale = extreme(values) / -8.0;
                 let inverse = inverse(scale);
                 // Rounds half up, as the reference does; the sum is never negative.
-                (scale, values.map(|value| clamp((value * inverse + 8.5).floor(), 0.0, 15.0) - 8.0))
+                (scale, values.map(|value| floor(clamp(value * inverse + 8.5, 0.0, 15.0)) - 8.0))
             }
         };
         let [d0, d1, packed @ ..] = out;
@@ -47,7 +47,7 @@ pub(super) fn q8_0(row: &[f32], _: Option<&[f32]>, out: &mut [u8]) {
         let [d0, d1, packed @ ..] = out;
         [*d0, *d1] = stored(scale).0;
         // Half away from zero, as the reference does.
-        *packed = values.map(|value| byte((value * inverse).round()));
+        *packed = values.map(|value| byte(half_away(value * inverse)));
     }
 }
 
@@ -103,15 +103,31 @@ fn best<const LOW: i16, const HIGH: i16>(values: &[f32; 32], weights: &[f32; 32]
 /// Line and integers of least error, the line as it is stored.
 fn best_line(values: &[f32; 32], weights: &[f32; 32], high: f32) -> (Line, [u8; 32]) {
     let group = Group::new(values, weights);
-    let fitted = group.fit(high, &GRID, Minimum::Free);
+    let fitted = group.fit(high, &INWARDS, Minimum::Free);
     let (_, scale) = stored(fitted.scale);
-    // Rounding the scale moved every value: the minimum can make up for part of it.
-    let refitted = group.minimum(Line { scale, minimum: fitted.minimum }, high);
-    let candidates = [fitted.minimum, refitted].map(|minimum| Line { scale, minimum: -stored(-minimum).1 });
-    let [first, second] = candidates.map(|line| (line, line.error(values, weights, high)));
-    let line = if second.1 < first.1 { second.0 } else { first.0 };
+    // Rounding the scale tilts the line: around the mean of the integers it moves the values least when the minimum makes
+    // up for it.
+    let tilt = if fitted.scale > 0.0 { scale / fitted.scale } else { 1.0 };
+    let refitted = tilt * (fitted.minimum + group.mean()) - group.mean();
+    let mut lines = Lines { scale: [scale; LANES], ..Lines::ZERO };
+    let near = |minimum: f32, part: f32| -stored(-minimum - part * scale).1;
+    lines.minimum = [
+        near(fitted.minimum, 0.0),
+        near(refitted, 0.0),
+        near(refitted, 0.03),
+        near(refitted, -0.03),
+        near(refitted, 0.08),
+        near(refitted, -0.08),
+        near(fitted.minimum, 0.03),
+        near(fitted.minimum, -0.03),
+    ];
+    let errors = group.errors(&lines, high).map(|error| -error);
+    let line = lines.get(largest(&errors).0);
     (line, line.quantize(values, high).map(byte))
 }
 
 /// How far the ends of the range are moved inwards, in steps.
-const GRID: [f32; 4] = [0.0, 0.25, 0.5, 0.75];
+const INWARDS: Inwards = [
+    [[0.0, 0.0, 0.0, 0.4, 0.4, 0.4, 0.8, 0.8], [0.0, 0.4, 0.8, 0.0, 0.4, 0.8, 0.0, 0.4]],
+    [[0.0, -0.5, -0.5, 0.0, 0.5, -1.0, 1.0, 0.8], [-1.0, -0.5, 0.0, -0.5, 0.5, 0.0, 1.0, 0.8]],
+];

@@ -28,8 +28,7 @@ impl TensorError {
                 *squares += off * off;
                 *signal += f64::from(*value) * f64::from(*value);
                 let off = (value - decoded).abs();
-                // NaN stays: no later number is above it.
-                *max = if off <= *max { *max } else { off };
+                *max = larger(*max, off);
             }
         };
         for (values, decoded) in values.chunks(LANES).zip(decoded.chunks(LANES)) {
@@ -40,7 +39,7 @@ impl TensorError {
             elements,
             squares: squares.iter().sum(),
             signal: signal.iter().sum(),
-            max: max.iter().fold(0.0, |most, off| if *off <= most { most } else { *off }),
+            max: max.into_iter().fold(0.0, larger),
         };
         self.merge(&part);
     }
@@ -50,7 +49,7 @@ impl TensorError {
         self.elements = self.elements.saturating_add(other.elements);
         self.squares += other.squares;
         self.signal += other.signal;
-        self.max = if other.max <= self.max { self.max } else { other.max };
+        self.max = larger(self.max, other.max);
     }
 
     /// Values compared.
@@ -74,7 +73,7 @@ impl TensorError {
     /// [`TensorError::rmse`] over [`TensorError::rms`]; zero where both are.
     #[must_use]
     pub fn relative(&self) -> f64 {
-        if self.squares == 0.0 { 0.0 } else { self.rmse() / self.rms() }
+        if self.squares == 0.0 { 0.0 } else { (self.squares / self.signal).sqrt() }
     }
 
     /// Largest difference.
@@ -82,6 +81,11 @@ impl TensorError {
     pub const fn max(&self) -> f32 {
         self.max
     }
+}
+
+/// The larger one; NaN where either is.
+fn larger(a: f32, b: f32) -> f32 {
+    if b > a || b.is_nan() { b } else { a }
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a mean needs no more digits")]

@@ -191,10 +191,7 @@ impl Rules {
             None => vec![None; tensors.len()],
         };
         let choose = |(tensor, profile): (&TensorFacts<'_>, Option<DType>)| {
-            let rule = self
-                .rules
-                .iter()
-                .find(|rule| rule.matches(tensor.name) && (rule.is_exact() || is_weight(tensor.name, &tensor.shape)));
+            let rule = self.rule(tensor.name, &tensor.shape);
             let wanted = rule.map_or(profile, |rule| rule.dtype)?;
             let dtype = mix::fitting(wanted, &tensor.shape);
             // What no decoder reads cannot be encoded again.
@@ -202,6 +199,18 @@ impl Rules {
             (readable && dtype != tensor.dtype).then_some(Target { dtype, wanted })
         };
         tensors.iter().zip(profile).map(choose).collect()
+    }
+}
+
+impl Rules {
+    /// Whether a rule leaves the tensor as it is, whatever else is asked for.
+    #[must_use]
+    pub fn keeps(&self, name: &str, shape: &Shape) -> bool {
+        self.rule(name, shape).is_some_and(|rule| rule.dtype.is_none())
+    }
+
+    fn rule(&self, name: &str, shape: &Shape) -> Option<&Rule> {
+        self.rules.iter().find(|rule| rule.matches(name) && (rule.is_exact() || is_weight(name, shape)))
     }
 }
 

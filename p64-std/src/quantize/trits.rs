@@ -1,11 +1,12 @@
 //! -1, 0 and +1: TQ1_0 and TQ2_0 with an F16 scale for 256 values, and P64's ternary with one for the tensor.
 
-use super::lanes::{byte, sums};
+use super::lanes::{byte, total};
 use super::pack::{stored, two_bit_runs};
 use super::symmetric::{Integers, NOTHING, quantize};
 use super::weights::Weights;
 use p64_core::quant::ternary::PER_BYTE;
 
+/// The levels of all three.
 type Trits = Integers<-1, 1>;
 
 /// TQ1_0.
@@ -63,14 +64,14 @@ fn best_scale(values: &[f32; 256], weights: &[f32; 256]) -> f32 {
     for start in STARTS {
         let mut threshold = start * most;
         for _ in 0..TURNS {
-            let [total, magnitude] = sums::<256, 2>(|i| {
+            let [weight, magnitude] = total::<256, 2>(|i| {
                 let taken = if values[i].abs() > threshold { weights[i] } else { 0.0 };
                 [taken, taken * values[i].abs()]
             });
-            if total <= 0.0 {
+            if weight <= 0.0 {
                 break;
             }
-            let scale = magnitude / total;
+            let scale = magnitude / weight;
             let explained = magnitude * scale;
             if explained > best.0 {
                 best = (explained, scale);
@@ -119,11 +120,11 @@ impl TernaryScale {
         self.elements = self.elements.saturating_add(values.len() as u64);
     }
 
-    /// The scale; zero for a tensor of zeros or without values.
+    /// The scale: the sum as `f32` over the number as `f32`, zero for a tensor of zeros or without values.
     #[must_use]
     #[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, reason = "the format's scale is an f32")]
     pub fn scale(&self) -> f32 {
-        (self.sum / self.elements.max(1) as f64) as f32
+        self.sum as f32 / self.elements.max(1) as f32
     }
 }
 
