@@ -166,8 +166,13 @@ pub fn edit_in_place(
     Ok(EditReport::new(&revision, recovered, written, start))
 }
 
-/// What came of an edit is this crate's own fault when it is not valid.
+/// What came of an edit is this crate's own fault when it is not valid, but for weights that went over as they were.
 fn not_valid(error: Error, input: &Path) -> Error {
+    if let Error::Core { source, .. } = &error
+        && source.code == p64_core::Code::TensorChecksum
+    {
+        return Error::refused(input, format!("the weights are damaged, and an edit does not change that: {source}"));
+    }
     Error::refused(input, format!("the edit would make a container that is not valid: {error}"))
 }
 

@@ -8,7 +8,7 @@
 //!
 //! Opening takes three requests: the front, the rest of the front, and the two blobs of keys at the end. Everything that
 //! opening a file checks is checked, but for what was not fetched: the checksums of tensors, each when it comes, and the
-//! padding between them, which a download checks. CRC-32C finds damage, not malice: whoever can put a file on the server
+//! padding between them, which a download checks. Calls wait for the server, and are not for asynchronous code. CRC-32C finds damage, not malice: whoever can put a file on the server
 //! decides what it says.
 
 mod local;

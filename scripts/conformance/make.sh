@@ -19,12 +19,7 @@ if [ "$what" = recipes ]; then
     exec "$python" scripts/conformance/make.py --check recipes
 fi
 
-command -v c++ >/dev/null || scripts/apt.sh g++
-scripts/apt.sh cmake ninja-build
-scripts/setup_llama.sh
-cmake -S scripts/conformance -B "$out/oracle" -G Ninja -DLLAMA_SOURCE="$PWD/target/llama/source" -DLLAMA_BUILD="$PWD/target/llama/build" \
-    >"$out/oracle.log" || { cat "$out/oracle.log" >&2; exit 1; }
-cmake --build "$out/oracle" >"$out/oracle.log" || { cat "$out/oracle.log" >&2; exit 1; }
+scripts/conformance/oracle.sh "$out"
 
 check=(--check goldens)
 [ "${P64_BLESS:-0}" != 1 ] || check=()

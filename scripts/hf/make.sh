@@ -26,10 +26,6 @@ pip=("$out/venv/bin/python" -m pip install --quiet --disable-pip-version-check)
 # The converter, and an oracle for logits.
 python3 scripts/fetch_source.py --sha256 "$llama_sha256" --member vendor/llama.cpp --keep conversion,gguf-py,convert_hf_to_gguf.py \
     --to "$out/converter" llama-cpp-python "$llama_version"
-scripts/apt.sh cmake ninja-build
-scripts/setup_llama.sh
-cmake -S scripts/conformance -B "$out/oracle" -G Ninja -DLLAMA_SOURCE="$PWD/target/llama/source" -DLLAMA_BUILD="$PWD/target/llama/build" \
-    >"$out/oracle.log" || { cat "$out/oracle.log" >&2; exit 1; }
-cmake --build "$out/oracle" >"$out/oracle.log" || { cat "$out/oracle.log" >&2; exit 1; }
+scripts/conformance/oracle.sh "$out"
 
 "$out/venv/bin/python" scripts/hf/make.py --llama-source "$out/converter" --oracle "$out/oracle/oracle" "$@"

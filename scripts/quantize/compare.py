@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Compares our quantisers with llama-quantize on SmolLM2 in F16, and prints the tables of docs/benchmarks.md.
 
-  scripts/quantize/build.sh && make install && PYTHON scripts/quantize/compare.py [--windows N] [--context N] [P64]
+  scripts/quantize/compare.sh [--windows N] [--context N]
 
-PYTHON has the packages gguf and numpy; P64 is the binary, `p64` unless named. For each mix both tools make a file from the
+For each mix both tools make a file from the
 same F16 source on one thread. Compared are the errors of every tensor that both gave the same type, the time, and the
 perplexity of the two files, both by `p64 perplexity`, on the first windows of tests/data/perplexity/text.txt.
 """

@@ -5,6 +5,8 @@
 
 #[path = "hf/golden.rs"]
 mod golden;
+#[path = "hf/refused.rs"]
+mod refused;
 
 use golden::{Golden, cases};
 use p64_core::kernel::Activations;

@@ -9,12 +9,12 @@ use crate::error::{Error, Result};
 use crate::map::checksum;
 use crate::tokenizer::Tokenizer;
 use crate::write::{LayoutOptions, Model, Pairs, Plan, TensorDescription};
-use p64_core::Code;
 use p64_core::container::{METADATA_NAME, PROVENANCE_NAME};
 use p64_core::forward::{Config, subject};
 use p64_core::layout::flags::Flags;
 use p64_core::layout::hparams::RawHParams;
 use p64_core::metadata::{Metadata, Value};
+use p64_core::{Code, Role};
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 
@@ -73,6 +73,12 @@ impl Revision {
         check_template(&after, &keys, &mut warnings);
 
         let (own, renamed) = rename(source, edits, hparams.n_layer.get()).map_err(refused)?;
+        for (tensor, Stored { description, .. }) in own.iter().zip(&source.tensors) {
+            if tensor.role != description.role && matches!(tensor.role, Role::Unknown(_)) {
+                let (old, new, role) = (&description.name, &tensor.name, description.role);
+                warnings.push(format!("tensor {old} had the role {role}; under the name {new} it has none"));
+            }
+        }
         if let Some(tensor) = own.iter().find(|tensor| tensor.dtype.byte_len(&tensor.shape).ok().flatten().is_none()) {
             let reason = format!("tensor {} has a type of unknown size ({})", tensor.name, tensor.dtype.id());
             return Err(refused(format!("{reason}, which this build does not write")));

@@ -68,12 +68,18 @@ pub(super) fn assemble<'s>(set: &'s SafetensorsSet, model: &Model<'_>, tied: boo
     Ok(work.out)
 }
 
+/// Experts or heads that are to be stacked, by their number.
+struct Stack<'s> {
+    step: Step,
+    parts: BTreeMap<u32, Box<dyn Payload + 's>>,
+}
+
 struct Work<'s, 'm> {
     model: &'m Model<'m>,
     set: &'s SafetensorsSet,
     out: Assembled<'s>,
     /// Experts and heads that are still apart, by the name of what they become.
-    stacks: BTreeMap<String, (Step, BTreeMap<u32, Box<dyn Payload + 's>>)>,
+    stacks: BTreeMap<String, Stack<'s>>,
     unused: Vec<String>,
 }
 
@@ -136,8 +142,8 @@ impl<'s> Work<'s, '_> {
             Step::Same | Step::Queries | Step::Keys | Step::Norm | Step::Transposed => payload,
             Step::Expert | Step::Head => {
                 let place = found.expert.unwrap_or_default();
-                let (_, stack) = self.stacks.entry(found.to.clone()).or_insert_with(|| (found.step, BTreeMap::new()));
-                stack.insert(place, payload);
+                let stack = Stack { step: found.step, parts: BTreeMap::new() };
+                self.stacks.entry(found.to.clone()).or_insert(stack).parts.insert(place, payload);
                 return Ok(());
             }
             Step::Halves(second) | Step::ExpertHalves(second) => {
@@ -170,7 +176,7 @@ impl<'s> Work<'s, '_> {
 
     /// Joins experts and heads, of which none may be missing.
     fn finish_stacks(&mut self) -> Result<()> {
-        for (name, (step, stack)) in std::mem::take(&mut self.stacks) {
+        for (name, Stack { step, parts: stack }) in std::mem::take(&mut self.stacks) {
             let folder = self.model.config;
             let expected = match step {
                 Step::Expert => match folder.u32_if("num_local_experts")? {

@@ -37,7 +37,7 @@ impl<const LOW: i16, const HIGH: i16> Levels for Integers<LOW, HIGH> {
     }
 }
 
-#[expect(clippy::cast_lossless, reason = "`From` is not const")]
+/// Exact; `From` is not const.
 const fn small(integer: i16) -> f32 {
     integer as f32
 }

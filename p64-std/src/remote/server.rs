@@ -51,6 +51,9 @@ impl Server {
     pub fn open(url: &str, first: u64) -> Result<(Self, Vec<u8>)> {
         let label = label(url);
         let remote = |reason: String| Error::Remote { url: label.display().to_string(), reason };
+        if !super::is_url(Path::new(url)) {
+            return Err(remote("this is no address that begins with https:// or http://".to_owned()));
+        }
         // Another part of the program may have chosen a provider; then that one serves.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let client = ClientOptions::new()
@@ -109,9 +112,8 @@ impl Server {
     }
 
     fn get(&mut self, range: Range<u64>, tag: Option<String>) -> Result<(Vec<u8>, ObjectMeta)> {
-        let mut options = GetOptions::default();
-        options.range = Some(GetRange::Bounded(range));
-        options.if_match = tag;
+        let range = Some(GetRange::Bounded(range));
+        let options = GetOptions { range, if_match: tag, ..GetOptions::default() };
         self.traffic.requests = self.traffic.requests.saturating_add(1);
         let answer = self.runtime.block_on(async {
             let found = self.store.get_opts(&Location::default(), options).await?;
@@ -173,6 +175,8 @@ fn words(error: &dyn std::error::Error, url: &str, label: &Path) -> String {
         next = source.source();
     }
     let text = text.replace(url, &label.display().to_string());
+    let user = url.split_once("://").and_then(|(_, rest)| Some(rest.split_once('@')?.0));
+    let text = user.map_or(text.clone(), |user| text.replace(&format!("{user}@"), ""));
     let query = url.split_once('?').map(|(_, query)| query).filter(|query| !query.is_empty());
     let text = query.map_or(text.clone(), |query| text.replace(query, "..."));
     let line: String = text.split_whitespace().collect::<Vec<_>>().join(" ");

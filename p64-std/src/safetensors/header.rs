@@ -250,7 +250,7 @@ fn check_names(header: &mut Header) -> Result<(), Error> {
         };
         return Err(Error::tensor(problem, &tensor.name));
     }
-    tensors.sort_by(|a, b| (a.begin, a.end).cmp(&(b.begin, b.end)));
+    tensors.sort_by_key(|tensor| (tensor.begin, tensor.end));
     let count = u32::try_from(tensors.len()).map_err(|_| Error::new(Problem::TooManyTensors, Place::Header))?;
     let name = |index: u32| usize::try_from(index).ok().and_then(|index| tensors.get(index)).map(|info| &info.name);
     let mut by_name: Vec<u32> = (0..count).collect();

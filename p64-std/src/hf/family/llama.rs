@@ -128,25 +128,32 @@ pub(super) const GRANITE_MOE: Family = Family {
     ..LLAMA
 };
 
-/// transformers gives a model of this family a width of heads of its own.
+/// The common keys, and what is turned of a head.
 fn with_head_width(model: &Model<'_>, keys: &mut Keys) -> Result<()> {
     model.turns_all()?;
     model.common(keys)?;
     let width = model.head_width()?;
-    keys.set("general.file_type", model.file_type);
     keys.arch("vocab_size", model.vocabulary).arch("rope.dimension_count", width);
     Ok(())
 }
 
 fn llama(model: &Model<'_>, keys: &mut Keys) -> Result<()> {
-    with_head_width(model, keys)
+    with_head_width(model, keys)?;
+    state_head_width(model, keys)
+}
+
+/// transformers derives the width where a configuration leaves it out, and states it as if it had been there.
+fn state_head_width(model: &Model<'_>, keys: &mut Keys) -> Result<()> {
+    let width = model.head_width()?;
+    keys.arch("attention.key_length", width).arch("attention.value_length", width);
+    Ok(())
 }
 
 fn mistral(model: &Model<'_>, keys: &mut Keys) -> Result<()> {
-    // llama.cpp's graph sees everything; the difference begins behind the window, which is where a note says so.
-    model.config.get("sliding_window");
+    model.config.leave_out("sliding_window", "positions beyond it are seen, as llama.cpp sees them");
     model.layers_are(|_| model.config.get("sliding_window").is_some(), "one kind of layer")?;
-    with_head_width(model, keys)
+    with_head_width(model, keys)?;
+    state_head_width(model, keys)
 }
 
 fn mixtral(model: &Model<'_>, keys: &mut Keys) -> Result<()> {

@@ -7,6 +7,7 @@ use crate::hf::family::Model;
 use crate::hf::json;
 use crate::hf::keys::Keys;
 use p64_core::tokenizer::TokenType;
+use serde_json::Value;
 
 /// Writes model, tokens and types; the pre-tokenizer's name is still open. Returns the merges as GGUF writes them.
 pub(super) fn write(
@@ -36,6 +37,11 @@ pub(super) fn write(
     for token in json.added()? {
         let (kind, text) = added(&token.text, token.special || files.is_named_special(&token.text));
         place(token.id, text, kind)?;
+    }
+    // Of no effect on such a tokenizer; llama.cpp's converter writes it for LLaMA and its kin.
+    if let Some(prefix) = files.config("add_prefix_space").and_then(Value::as_bool).filter(|_| model.family.interleaves)
+    {
+        keys.set("tokenizer.ggml.add_space_prefix", prefix);
     }
     keys.set("tokenizer.ggml.model", "gpt2").set("tokenizer.ggml.pre", "");
     vocabulary.write(keys);

@@ -61,7 +61,7 @@ impl<'c> Files<'c> {
             Some(Value::Object(map)) => map.values().any(|token| content(token) == Some(text)),
             _ => false,
         };
-        ONE.iter().any(|key| self.named(key) == Some(text)) || SEVERAL.iter().any(|key| in_list(key))
+        ONE.iter().any(|key| self.named(key) == Some(text)) || SEVERAL.iter().any(in_list)
     }
 }
 

@@ -182,8 +182,7 @@ pub(super) fn write(files: &Files<'_>, bytes: &[u8], model: &Model<'_>, keys: &m
             place(id, &text, -1000.0, kind);
         }
     }
-    if let Some(prefix) =
-        files.config("add_prefix_space").and_then(Value::as_bool).filter(|_| model.family.arch == "llama")
+    if let Some(prefix) = files.config("add_prefix_space").and_then(Value::as_bool).filter(|_| model.family.interleaves)
     {
         keys.set("tokenizer.ggml.add_space_prefix", prefix);
     } else if !sentence_piece.prefix {

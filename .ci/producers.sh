@@ -1,0 +1,17 @@
+#!/usr/bin/env bash
+# Every way in and out: round trips, safetensors and Hugging Face folders, quantisers, large files, split sets, comparisons,
+# edits, servers; then the pages in a browser, and llama.cpp on what is exported.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+scripts/setup.sh
+cargo test -p p64-tests --test convert --test round_trip --test safetensors --test arrays --test hf --test hf_back \
+    --test quantize --test large --test split --test diff --test stats --test edit
+cargo test -p p64-cli --test cli
+cargo test -p p64-tests --features remote --test remote
+cargo test -p p64-cli --features remote --test cli
+
+.ci/browser.sh
+
+scripts/conformance/oracle.sh
+python3 scripts/check_exports.py "${CARGO_TARGET_DIR:-target}/debug/p64" target/conformance/oracle/oracle
