@@ -39,13 +39,14 @@ impl<'s> SourceModel<'s> {
     /// The model of a container, or of all files of a split set. It remembers what the container says of its own source.
     ///
     /// # Errors
-    /// [`Error::Refused`] for a complete model without `p64.metadata`, and for provenance that contradicts the tensors.
+    /// [`Error::Refused`] for a container without `p64.metadata` that has hyperparameters or a tokenizer, and for provenance that
+    /// contradicts the tensors.
     pub fn of_container(set: &'s MappedSet) -> Result<Self> {
         let path = set.path();
         let metadata = set.metadata()?;
-        if metadata.is_none() && set.tokenizer().is_some() {
-            let reason =
-                "the container has no p64.metadata, the keys that a complete model needs; convert it from its source";
+        if metadata.is_none() && says_something(set) {
+            let reason = "the container has hyperparameters or a tokenizer but no p64.metadata, from which both are made; \
+                          convert it from its source";
             return Err(Error::refused(path, reason));
         }
         let own_keys = set.provenance_of_whole()?.unwrap_or_default();
@@ -68,6 +69,13 @@ impl<'s> SourceModel<'s> {
         let metadata = metadata.as_ref().map(Pairs::from);
         Ok(Self { tensors, metadata, provenance: own_keys, notes: Vec::new() })
     }
+}
+
+/// Whether the container knows something of the model that its tensors alone do not tell.
+fn says_something(set: &MappedSet) -> bool {
+    let hparams = set.hparams();
+    let numbers = [hparams.n_embd, hparams.n_head, hparams.n_kv_head, hparams.vocab_size];
+    numbers.iter().any(|number| number.get() != 0) || hparams.has_extension() || set.tokenizer().is_some()
 }
 
 impl OpenSource {
