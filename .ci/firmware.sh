@@ -53,9 +53,9 @@ echo "$(wc -c <"$P64_MODEL") bytes"
 echo "--- sizes: .text + .rodata in bytes; stack in bytes, the 256-byte buffer of the stream in it"
 # Most bytes of code and of stack for each image. A limit is what was measured and some hundred bytes: growth is a decision.
 # The stack is measured where the image runs; that of decoding stands with the stories below.
-limits="stream $m0 22200 2500
-stream $m4 19000 2250
-stream $riscv 24200 -
+limits="stream $m0 22400 2500
+stream $m4 19300 2250
+stream $riscv 24600 -
 slice $m0 17400 1150
 slice $m4 15000 950
 slice $riscv 19500 -

@@ -11,6 +11,7 @@
 mod contents;
 mod cut;
 pub(crate) mod keys;
+mod maker;
 mod merge;
 mod plan;
 mod size;

@@ -35,15 +35,18 @@ struct Cell {
     bad: u64,
 }
 
+/// The cells of a kind, by layer.
+type Cells = BTreeMap<u32, Cell>;
+
 struct Grid {
     layers: Vec<u32>,
     /// Kinds with their cells by layer, in the order of the computation.
-    rows: Vec<(String, BTreeMap<u32, Cell>)>,
+    rows: Vec<(String, Cells)>,
     left_out: usize,
 }
 
 fn collect(report: &Report) -> Grid {
-    let mut kinds: BTreeMap<(Part, &str), (u64, BTreeMap<u32, Cell>)> = BTreeMap::new();
+    let mut kinds: BTreeMap<(Part, &str), (u64, Cells)> = BTreeMap::new();
     for tensor in &report.tensors {
         let Some(layer) = tensor.place.layer else { continue };
         let (bytes, row) = kinds.entry((tensor.place.part, &tensor.place.kind)).or_default();

@@ -53,9 +53,9 @@ pub fn draw(report: &Report) -> String {
     let mut out = palette::scale("l", "first layer", "last layer");
     out.push_str("<div class=\"panels\">\n");
     for ((_, kind), tensors) in kinds {
-        let _ = write!(
+        let _ = writeln!(
             out,
-            "<figure><figcaption>{}</figcaption>{}</figure>\n",
+            "<figure><figcaption>{}</figcaption>{}</figure>",
             escape(&short_name(kind)),
             panel(kind, &tensors, last)
         );

@@ -8,6 +8,7 @@ mod errors;
 mod json;
 mod large;
 mod perplexity;
+mod produce;
 mod round_trip;
 mod split;
 mod text;

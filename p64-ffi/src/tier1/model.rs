@@ -133,7 +133,8 @@ pub unsafe extern "C" fn p64_model_free(model: *mut p64_model) {
     caller.run(|c| c.take_back(model).map(drop));
 }
 
-/// The container of a model that was opened from a `.p64`: every function of tier 0 takes it. NULL for a GGUF and for NULL.
+/// The container of a model that was opened from one `.p64`: every function of tier 0 takes it. NULL for a model in several
+/// files, for a GGUF and for NULL.
 ///
 /// Owner: the model's, until `p64_model_free`. Threads: any. Errors: none. Cost: constant.
 #[unsafe(no_mangle)]

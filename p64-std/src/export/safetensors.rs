@@ -111,7 +111,12 @@ fn plan<'s>(
             tensors.sort_by(|a, b| library_order(a).cmp(&library_order(b)));
             model.notes.extend(folder_of.notes);
             match &folder {
-                Some(folder) => texts.push((folder.join("config.json"), folder_of.config)),
+                Some(folder) => {
+                    texts.push((folder.join("config.json"), folder_of.config));
+                    let note = "the tokenizer's own files are not kept in a container: copy tokenizer.json and \
+                                tokenizer_config.json beside config.json from where the model came from";
+                    model.notes.push(note.to_owned());
+                }
                 None => model.notes.push("config.json is written where OUT is a folder".to_owned()),
             }
         }

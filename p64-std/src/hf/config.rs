@@ -67,6 +67,8 @@ pub(super) struct Config {
     values: Map<String, Value>,
     defaults: &'static [(&'static str, f64)],
     asked: RefCell<BTreeSet<String>>,
+    /// What was read and left out knowingly.
+    left_out: RefCell<Vec<String>>,
 }
 
 impl Config {
@@ -83,7 +85,8 @@ impl Config {
                 values.extend(inner);
             }
         }
-        let config = Self { path, text, values, defaults: &[], asked: RefCell::default() };
+        let config =
+            Self { path, text, values, defaults: &[], asked: RefCell::default(), left_out: RefCell::default() };
         if let Some(quantized) = config.get("quantization_config") {
             let method =
                 quantized.get("quant_method").and_then(Value::as_str).unwrap_or("a method that it does not name");
@@ -202,13 +205,20 @@ impl Config {
         }
     }
 
+    /// Leaves a key out that has a value, and notes `why`.
+    pub(super) fn leave_out(&self, key: &str, why: &str) {
+        if let Some(value) = self.get(key).filter(|value| !value.is_null()) {
+            self.left_out.borrow_mut().push(format!("config.json: {key} = {} was left out: {why}", json::shown(value)));
+        }
+    }
+
     /// Notes on keys that were left out, once all that matters was read.
     ///
     /// # Errors
     /// A key that nobody asked for and that may matter.
     pub(super) fn finish(&self) -> Result<Vec<String>> {
         let asked = self.asked.borrow();
-        let mut notes = Vec::new();
+        let mut notes = self.left_out.borrow().clone();
         for (key, value) in &self.values {
             let [begins, ends] = WITHOUT_EFFECT_AT;
             let without = WITHOUT_EFFECT.contains(&key.as_str())

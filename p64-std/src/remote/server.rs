@@ -112,9 +112,8 @@ impl Server {
     }
 
     fn get(&mut self, range: Range<u64>, tag: Option<String>) -> Result<(Vec<u8>, ObjectMeta)> {
-        let mut options = GetOptions::default();
-        options.range = Some(GetRange::Bounded(range));
-        options.if_match = tag;
+        let range = Some(GetRange::Bounded(range));
+        let options = GetOptions { range, if_match: tag, ..GetOptions::default() };
         self.traffic.requests = self.traffic.requests.saturating_add(1);
         let answer = self.runtime.block_on(async {
             let found = self.store.get_opts(&Location::default(), options).await?;

@@ -2,7 +2,8 @@
 
 use super::contents::Contents;
 use super::is_part;
-use super::plan::{Failure, identity, read_table, whole};
+use super::maker::whole;
+use super::plan::{Failure, identity, read_table};
 use crate::atomic_file::AtomicFile;
 use crate::convert::{Phase, Progress};
 use crate::error::{Error, Result};

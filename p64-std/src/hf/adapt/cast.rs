@@ -34,7 +34,9 @@ impl<'s> Cast<'s> {
     }
 
     fn convert(&self, bytes: &[u8], out: &mut Vec<u8>) {
-        let mut push = |value: f32| out.extend_from_slice(&(value + self.add).to_le_bytes());
+        // Adding zero would take the sign of a negative one.
+        let add = |value: f32| if self.add == 0.0 { value } else { value + self.add };
+        let mut push = |value: f32| out.extend_from_slice(&add(value).to_le_bytes());
         match self.inner.dtype() {
             DType::F32 => bytes.as_chunks().0.iter().for_each(|bytes| push(from_f32(bytes))),
             DType::F16 => bytes.as_chunks().0.iter().for_each(|bytes| push(from_f16(bytes))),

@@ -150,8 +150,7 @@ fn state_head_width(model: &Model<'_>, keys: &mut Keys) -> Result<()> {
 }
 
 fn mistral(model: &Model<'_>, keys: &mut Keys) -> Result<()> {
-    // llama.cpp's graph sees everything; the difference begins behind the window, which is where a note says so.
-    model.config.get("sliding_window");
+    model.config.leave_out("sliding_window", "positions beyond it are seen, as llama.cpp sees them");
     model.layers_are(|_| model.config.get("sliding_window").is_some(), "one kind of layer")?;
     with_head_width(model, keys)?;
     state_head_width(model, keys)

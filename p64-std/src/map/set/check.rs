@@ -104,8 +104,13 @@ fn short(identity: &str) -> &str {
     identity.get(..8).unwrap_or(identity)
 }
 
+/// [`Split::order`].
+type Order = Vec<(usize, u32)>;
+/// [`Split::places`].
+type Places = Vec<Vec<u32>>;
+
 /// Where each tensor of the model is, and where each entry of each file stands in the whole.
-fn places(parts: &[MappedContainer], members: &[Membership<'_>]) -> Result<(Vec<(usize, u32)>, Vec<Vec<u32>>)> {
+fn places(parts: &[MappedContainer], members: &[Membership<'_>]) -> Result<(Order, Places)> {
     let mut order = Vec::new();
     let mut by_part = Vec::new();
     for (file, (part, member)) in parts.iter().zip(members).enumerate() {
