@@ -19,14 +19,14 @@ NEAR_TIE = 0.4
 PROMPT = "The capital of France is"
 STEPS = 16
 
+# Not the ternary Gemma: what it writes is noise, in which the rounding of activations decides.
 CASES = [
     ("smollm2-135m-q4_1", ["--profile", "q8_0"]),
     ("smollm2-135m-q4_1", ["--profile", "ffn-q4_0"]),
     ("smollm2-135m-q4_1", ["--profile", "ffn-ternary"]),
     ("gemma3-270m-q4_k_m", ["--layout", "soa"]),
     ("gemma3-270m-q4_k_m", ["--layout", "f16"]),
-    ("gemma3-270m-q4_k_m", ["--profile", "q4_k_m"]),
-    ("gemma3-270m-q4_k_m", ["--profile", "ffn-ternary"]),
+    ("gemma3-270m-q4_k_m", ["--profile", "q4_k_s"]),
 ]
 
 
@@ -41,7 +41,7 @@ def main():
             run(p64, "convert", "--quiet", *options, f"models/{model}.gguf", container)
             report = json.loads(run(p64, "export", "--json", container, gguf))
             assert report["identical"] is None, "this is not the source"
-            tokens = json.loads(run(p64, "tokenize", "--json", container, PROMPT))["ids"]
+            tokens = json.loads(run(p64, "tokenize", "--json", "--add-special", container, PROMPT))["ids"]
             text = run(p64, "run", container, "-p", PROMPT, "--temp", "0", "-n", str(STEPS), "--ids", "--ignore-eos",
                        "--activations", "f32", "--quiet")
             ids = [int(word) for word in text.split()]
