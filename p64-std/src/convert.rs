@@ -4,7 +4,8 @@
 //! source    GGUF, container or another format, as tensors and GGUF keys: a SourceModel
 //! draft     hyperparameters, tokenizer and order, from the keys; what becomes of each tensor
 //! plan      every offset of the container; too large a result ends here
-//! write     payloads in pieces from the source to their places, while another thread sums up the source's SHA-256
+//! write     payloads in pieces from the source to their places, while one more thread sums up the source's SHA-256 and
+//!           another flushes what is written
 //! commit    flush, then the file appears under its name, whole
 //! ```
 //!
@@ -14,6 +15,7 @@
 
 mod digest;
 mod draft;
+mod early;
 mod encode;
 pub(crate) mod hparams;
 mod job;
@@ -181,9 +183,13 @@ fn write_out(
     }
     refuse_same(read(), output)?;
     let mut out = AtomicFile::create(output)?;
-    let mut file = Holes::new(out.file());
-    let mut report = job.run(&mut file, progress)?;
-    file.finish().map_err(|error| Error::io(output, "write it", error))?;
+    let failed = |error| Error::io(output, "write it", error);
+    let mut report = early::flushed(out.file(), failed, |file| {
+        let mut file = Holes::new(file);
+        let report = job.run(&mut file, progress)?;
+        file.finish().map_err(failed)?;
+        Ok(report)
+    })?;
     for input in inputs {
         input.check_unchanged()?;
     }
