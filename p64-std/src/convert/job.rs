@@ -1,6 +1,6 @@
 //! One conversion, planned: everything but the reading of payloads.
 
-use super::digest::{Input, Shared, digests};
+use super::digest::{Input, PIECE, Shared, digests};
 use super::draft::Draft;
 use super::encode::{Encoding, Failure};
 use super::recipe::Recipe;
@@ -10,7 +10,7 @@ use crate::pool::Pool;
 use crate::quantize::Imatrix;
 use crate::source::{Payload, SourceModel};
 use crate::split::{self, Contents, Cut, SetPlan};
-use crate::write::{self, BlobSink, CHUNK, LayoutOptions, Plan};
+use crate::write::{self, BlobSink, LayoutOptions, Plan};
 use std::io::{Seek, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
@@ -258,7 +258,7 @@ fn copy(
     copied: &mut dyn FnMut(u64),
 ) -> std::result::Result<(), Failure> {
     if let Some(bytes) = payload.bytes() {
-        for piece in bytes.chunks(CHUNK) {
+        for piece in bytes.chunks(PIECE) {
             sink.write_all(piece)?;
             copied(piece.len() as u64);
         }
@@ -266,8 +266,8 @@ fn copy(
     }
     let mut at = 0u64;
     while at < payload.len() {
-        let left = usize::try_from(payload.len().saturating_sub(at)).unwrap_or(CHUNK);
-        buffer.resize(left.min(CHUNK), 0);
+        let left = usize::try_from(payload.len().saturating_sub(at)).unwrap_or(PIECE);
+        buffer.resize(left.min(PIECE), 0);
         payload.read_at(at, buffer)?;
         sink.write_all(buffer)?;
         at = at.saturating_add(buffer.len() as u64);
