@@ -250,20 +250,13 @@ struct Written {
     buffer: Vec<u8>,
 }
 
-/// A payload as it is, in pieces.
+/// A payload as it is, in pieces; read, not mapped, so that what is done with takes no room.
 fn copy(
     payload: &dyn Payload,
     buffer: &mut Vec<u8>,
     sink: &mut BlobSink<'_>,
     copied: &mut dyn FnMut(u64),
 ) -> std::result::Result<(), Failure> {
-    if let Some(bytes) = payload.bytes() {
-        for piece in bytes.chunks(PIECE) {
-            sink.write_all(piece)?;
-            copied(piece.len() as u64);
-        }
-        return Ok(());
-    }
     let mut at = 0u64;
     while at < payload.len() {
         let left = usize::try_from(payload.len().saturating_sub(at)).unwrap_or(PIECE);
