@@ -11,6 +11,7 @@ cargo test -p p64-cli --test cli
 cargo test -p p64-tests --features remote --test remote
 cargo test -p p64-cli --features remote --test cli
 
+scripts/arrays/check.sh tests/data/tiny/tiny-stories-q8_0.gguf
 .ci/browser.sh
 
 scripts/conformance/oracle.sh

@@ -2870,7 +2870,8 @@ void p64_model_free(struct p64_model *model);
 
 #if defined(P64_STD)
 /**
- * The container of a model that was opened from a `.p64`: every function of tier 0 takes it. NULL for a GGUF and for NULL.
+ * The container of a model that was opened from one `.p64`: every function of tier 0 takes it. NULL for a model in several
+ * files, for a GGUF and for NULL.
  *
  * Owner: the model's, until `p64_model_free`. Threads: any. Errors: none. Cost: constant.
  */

@@ -236,13 +236,13 @@ def check_manifold(records, canonical):
 class Entry:
     def __init__(self, record, index, version):
         (self.name_offset, self.role, self.dtype, self.layer, self.rank, *dims, self.start, self.size, self.source,
-         self.hash, *high) = struct.unpack("<IHHII4I2IQQ2I", record)
+         self.hash, start_high, size_high) = struct.unpack("<IHHII4I2IQQ2I", record)
         what = f"tensor {index}"
         need(1 <= self.rank <= 4, "14.9", f"{what}: rank {self.rank}")
         self.dims, unused = dims[:self.rank], dims[self.rank:]
         need(not any(unused), "7", f"{what}: dimensions {dims} past rank {self.rank}")
-        need(version == 5 or not any(high), "7", f"{what}: reserved bytes")
-        self.start, self.size = self.start | high[0] << 32, self.size | high[1] << 32
+        need(version == 5 or not start_high | size_high, "7", f"{what}: reserved bytes")
+        self.start, self.size = self.start | start_high << 32, self.size | size_high << 32
         elements = math.prod(self.dims)
         need(elements < 2**64, "7", f"{what}: {elements} elements")
         if self.dtype == TERNARY:

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compares our quantisers with llama-quantize on SmolLM2 in F16, and prints the tables of docs/benchmarks.md.
 
-  scripts/quantize/compare.sh [--windows N] [--context N]
+  scripts/quantize/compare.sh [--windows N] [--context N] [--only PROFILE,PROFILE]
 
 For each mix both tools make a file from the
 same F16 source on one thread. Compared are the errors of every tensor that both gave the same type, the time, and the
@@ -28,7 +28,7 @@ def perplexity(binary: str, model, options) -> tuple[float, float]:
 
 def convert(binary: str, source, to, profile: str) -> float:
     began = time.monotonic()
-    subprocess.run([binary, "convert", "--force", "--threads", "1", "--profile", profile, str(source), str(to)], check=True, capture_output=True)
+    subprocess.run([binary, "convert", "--threads", "1", "--profile", profile, str(source), str(to)], check=True, capture_output=True)
     return time.monotonic() - began
 
 
@@ -36,6 +36,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--windows", type=int, default=4)
     parser.add_argument("--context", type=int, default=512)
+    parser.add_argument("--only", help="profiles, with commas between them; all unless given")
     parser.add_argument("binary", nargs="?", default="p64")
     options = parser.parse_args()
     source = common.OUT / "smollm2-f16.gguf"
@@ -48,7 +49,8 @@ def main() -> None:
     print("| profile | ours: RMSE | theirs | largest ratio of a tensor | ours: perplexity | theirs | ours: time | theirs |")
     print("|---|---:|---:|---:|---:|---:|---:|---:|")
     mixes = [mix for mix in common.MIXES if mix not in ("f16", "bf16", "f32")]
-    for profile in [*mixes, "ffn-q4_0", "ffn-ternary"]:
+    profiles = options.only.split(",") if options.only else [*mixes, "ffn-q4_0", "ffn-ternary"]
+    for profile in profiles:
         container, exported, theirs = (common.OUT / f"compare{end}" for end in (".p64", ".ours.gguf", ".theirs.gguf"))
         seconds = convert(options.binary, source, container, profile)
         mine = perplexity(options.binary, container, options)[0]
@@ -58,7 +60,7 @@ def main() -> None:
             common.quantize(source, theirs, profile.upper())
             row[7] = f"{time.monotonic() - began:.2f} s"
             row[5] = f"{perplexity(options.binary, theirs, options)[0]:.3f}"
-            subprocess.run([options.binary, "export", "--force", str(container), str(exported)], check=True, capture_output=True)
+            subprocess.run([options.binary, "export", str(container), str(exported)], check=True, capture_output=True)
             kinds = [{t.name: common.type_name(t) for t in common.GGUFReader(path).tensors} for path in (exported, theirs)]
             ours, reference = (common.rmse(original, path) for path in (exported, theirs))
             sizes = {name: data.size for name, data in original.items()}

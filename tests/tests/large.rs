@@ -20,6 +20,7 @@ use p64_tests::{agree, data};
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 const GIB: u64 = 1 << 30;
 const STRICT: MapOptions = MapOptions { policy: Policy::Strict, integrity: Integrity::Full, threads: 0 };
@@ -90,6 +91,17 @@ fn a_gguf_past_4_gib_goes_in_and_comes_out() {
     assert!(layers[0].extent.start() < 4 * GIB && layers[0].extent.end() > 4 * GIB);
     assert!(layers[1].extent.start() > 4 * GIB);
     assert_eq!(container.layer(1), Some(layers[1]));
+
+    // So says a second reading of the specification, which does not share a line with the first.
+    let mut checker = Command::new("python3");
+    let checked = checker.arg(data::workspace("scripts/check_p64.py")).arg("--canonical").arg(&p64).output();
+    let checked = checked.expect("python3 is installed");
+    assert!(
+        checked.status.success(),
+        "{}{}",
+        String::from_utf8_lossy(&checked.stdout),
+        String::from_utf8_lossy(&checked.stderr)
+    );
 
     // What lies behind it has the bytes that it has in the source.
     let source = std::fs::read(GgufBuilder::new(3).small_model().write(folder.path(), "small.gguf")).expect("there");

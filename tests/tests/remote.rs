@@ -62,7 +62,7 @@ fn tensors_and_layers_come_by_one_request_each() {
         let tensor = remote.tensor(info.name()).expect("fetched").expect("there");
         assert_eq!((tensor.name.as_str(), tensor.dtype, tensor.shape), (info.name(), info.dtype(), info.shape()));
         assert!(tensor.bytes == local.tensor(info).expect("sound").bytes(), "{}", info.name());
-        assert_eq!(server.ranges(), [info.extent().start()..info.extent().end()]);
+        assert_eq!(server.ranges(), vec![info.extent().start()..info.extent().end(); 1]);
     }
     assert_eq!(remote.tensor("nothing").expect("no request"), None);
     for layer in 0..=local.n_layer() {
@@ -185,7 +185,8 @@ fn a_moment_of_failure_is_made_up_for() {
 #[test]
 fn another_file_in_its_place_is_noticed() {
     let file = tiny();
-    let cases: [(fn(usize) -> Fault, Tag); 4] = [
+    type Case = (fn(usize) -> Fault, Tag);
+    let cases: [Case; 4] = [
         (Fault::Changed, Tag::Strong),
         (Fault::ChangedSilently, Tag::Strong),
         (Fault::ChangedSilently, Tag::Weak),

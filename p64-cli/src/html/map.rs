@@ -186,15 +186,19 @@ fn rows(report: &Report) -> String {
     let width = WIDTH - LEFT - RIGHT;
     let rects: usize = rows.iter().map(|row| row.regions.len()).sum();
     let least = if rects > MAX_RECTS { width * rows.len() as f64 / MAX_RECTS as f64 } else { 0.6 };
-    let mut svg = Svg::new("rows", WIDTH, (height + gap) * rows.len() as f64 + 4.0, "each layer's bytes");
+    let mut svg = Svg::new("rows", WIDTH, (height + gap) * rows.len() as f64 + 8.0, "each layer's bytes");
     for (at, row) in rows.iter().enumerate() {
-        let y = at as f64 * (height + gap);
+        let y = 3.0 + at as f64 * (height + gap);
         let own = row.layer.is_none();
         let scale = width / float(if own { row.len() } else { widest }.max(1));
-        svg.text(LEFT - 8.0, y + height - 3.0, Anchor::End, "small", &row.label);
         bars(&mut svg, report, row.regions, (LEFT, y, height), scale, least);
+        // Narrow rows have room for every second label.
+        if height < 12.0 && at % 2 == 1 {
+            continue;
+        }
+        svg.text(LEFT - 8.0, y + height - (height - 8.0) / 2.0, Anchor::End, "small", &row.label);
         let note = format!("{}{}", number::bytes(row.len()), if own { " · own scale" } else { "" });
-        svg.text(WIDTH - RIGHT + 8.0, y + height - 3.0, Anchor::Start, "small", &note);
+        svg.text(WIDTH - RIGHT + 8.0, y + height - (height - 8.0) / 2.0, Anchor::Start, "small", &note);
     }
     let mut out = svg.framed();
     if all > rows.len() {
