@@ -9,7 +9,7 @@
 //! commit    flush, then the file appears under its name, whole
 //! ```
 //!
-//! Working memory is the tables and keys of the source (a few MB), what is made of them, and two pieces of 4 MiB; where
+//! Working memory is the tables and keys of the source (a few MB), what is made of them, and two pieces of 256 KiB; where
 //! payloads are encoded anew, a few MiB for each thread. It does not grow with the payloads. The same source and options
 //! give the same bytes.
 

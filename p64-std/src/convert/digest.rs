@@ -4,12 +4,15 @@ use super::source::hex;
 use crate::error::{Error, Result};
 use crate::files;
 use crate::gguf::GgufFile;
-use crate::write::CHUNK;
 use sha2::{Digest, Sha256};
 use std::fs::File;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::SystemTime;
+
+/// Bytes that are read at once. They stay in a core's own cache on their way to the checksum and the file: with 4 MiB a
+/// conversion took a quarter more CPU time.
+pub(super) const PIECE: usize = 256 << 10;
 
 /// A file of a source, open.
 pub(super) struct Input<'s> {
@@ -92,8 +95,8 @@ pub(super) fn digests(inputs: &[Input<'_>], shared: &Shared) -> Result<Vec<Strin
             if shared.stop.load(Ordering::Relaxed) {
                 return Ok(digests);
             }
-            let left = usize::try_from(input.len.saturating_sub(at)).unwrap_or(CHUNK);
-            buffer.resize(left.min(CHUNK), 0);
+            let left = usize::try_from(input.len.saturating_sub(at)).unwrap_or(PIECE);
+            buffer.resize(left.min(PIECE), 0);
             input.read_at(at, &mut buffer)?;
             sha.update(&buffer);
             at = at.saturating_add(buffer.len() as u64);

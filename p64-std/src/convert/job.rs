@@ -1,6 +1,6 @@
 //! One conversion, planned: everything but the reading of payloads.
 
-use super::digest::{Input, Shared, digests};
+use super::digest::{Input, PIECE, Shared, digests};
 use super::draft::Draft;
 use super::encode::{Encoding, Failure};
 use super::recipe::Recipe;
@@ -10,7 +10,7 @@ use crate::pool::Pool;
 use crate::quantize::Imatrix;
 use crate::source::{Payload, SourceModel};
 use crate::split::{self, Contents, Cut, SetPlan};
-use crate::write::{self, BlobSink, CHUNK, LayoutOptions, Plan};
+use crate::write::{self, BlobSink, LayoutOptions, Plan};
 use std::io::{Seek, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
@@ -250,24 +250,17 @@ struct Written {
     buffer: Vec<u8>,
 }
 
-/// A payload as it is, in pieces.
+/// A payload as it is, in pieces; read, not mapped, so that what is done with takes no room.
 fn copy(
     payload: &dyn Payload,
     buffer: &mut Vec<u8>,
     sink: &mut BlobSink<'_>,
     copied: &mut dyn FnMut(u64),
 ) -> std::result::Result<(), Failure> {
-    if let Some(bytes) = payload.bytes() {
-        for piece in bytes.chunks(CHUNK) {
-            sink.write_all(piece)?;
-            copied(piece.len() as u64);
-        }
-        return Ok(());
-    }
     let mut at = 0u64;
     while at < payload.len() {
-        let left = usize::try_from(payload.len().saturating_sub(at)).unwrap_or(CHUNK);
-        buffer.resize(left.min(CHUNK), 0);
+        let left = usize::try_from(payload.len().saturating_sub(at)).unwrap_or(PIECE);
+        buffer.resize(left.min(PIECE), 0);
         payload.read_at(at, buffer)?;
         sink.write_all(buffer)?;
         at = at.saturating_add(buffer.len() as u64);
