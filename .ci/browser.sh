@@ -5,8 +5,9 @@ cd "$(dirname "$0")/.."
 
 scripts/setup_browser.sh
 scripts/setup_models.sh
-cargo build -q -p p64-cli
-p64="${CARGO_TARGET_DIR:-target}/debug/p64"
+# P64 names a program that is built already.
+[ -n "${P64:-}" ] || cargo build -q -p p64-cli
+p64="${P64:-${CARGO_TARGET_DIR:-target}/debug/p64}"
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
 

@@ -8,6 +8,7 @@ out=target/arrays
 mkdir -p "$out"
 [ -x "$out/venv/bin/pip" ] || python3 -m venv "$out/venv" 2>/dev/null || { scripts/apt.sh python3-venv; python3 -m venv --clear "$out/venv"; }
 "$out/venv/bin/python" -m pip install --quiet --disable-pip-version-check -r scripts/arrays/requirements.txt
-cargo build --quiet -p p64-cli
+# P64 names a program that is built already.
+[ -n "${P64:-}" ] || cargo build --quiet -p p64-cli
 [ $# -gt 0 ] || set -- tests/data/tiny/tiny-stories-q8_0.gguf
-"$out/venv/bin/python" scripts/arrays/check.py "${CARGO_TARGET_DIR:-target}/debug/p64" "$@"
+"$out/venv/bin/python" scripts/arrays/check.py "${P64:-${CARGO_TARGET_DIR:-target}/debug/p64}" "$@"
