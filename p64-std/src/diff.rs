@@ -220,8 +220,8 @@ impl Difference<'_> {
 /// Compares two models. `progress` is told of the payload bytes of both.
 ///
 /// # Errors
-/// [`Error::Refused`](crate::Error::Refused) for a payload that is not what its type and shape say,
-/// [`Error::Usage`](crate::Error::Usage) for too many threads, what reading answers (a failed checksum among it).
+/// [`Error::Refused`] for a payload that is not what its type and shape say,
+/// [`Error::Usage`] for too many threads, what reading answers (a failed checksum among it).
 pub fn compare<'s>(
     a: &'s Side<'_>,
     b: &'s Side<'_>,

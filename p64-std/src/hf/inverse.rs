@@ -1,6 +1,6 @@
 //! The way back: tensors under GGUF's names as those of a Hugging Face folder, and a `config.json` for them.
 //!
-//! Rows, sums and stacks of [`tensors`](super::tensors) are undone by the same rules, read from right to left. A model that came
+//! Rows, sums and stacks of `tensors` are undone by the same rules, read from right to left. A model that came
 //! from a folder has that folder's `config.json` in its provenance; of another one it is made from the keys.
 
 mod config;
