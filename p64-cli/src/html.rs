@@ -1,7 +1,7 @@
 //! A report of `p64 stats` as one page that needs nothing else: no network, no other file.
 //!
 //! Everything is drawn here as SVG; the script only shows what lies under the pointer, sorts, filters and zooms. Names and
-//! keys come from files that nobody vouches for: all text passes [`escape`], and the page's own policy permits no script and
+//! keys come from files that nobody vouches for: all text passes [`escape`](fn@escape), and the page's own policy permits no script and
 //! no style but the two it was made with, by their digests. How much is drawn of a large model is bounded, so that the page
 //! stays below 3 MB; what is left out is said.
 
