@@ -2,16 +2,15 @@
 
 use super::stand_in::StandIn;
 use super::stored::StoredTensor;
-use crate::convert::source::hex;
+use super::stream::Hashed;
 use crate::error::{Error, Result};
 use crate::gguf::read_alignment;
 use crate::write::zeros;
 use p64_core::DType;
 use p64_core::extent::align_up;
 use p64_core::metadata::Metadata;
-use sha2::{Digest, Sha256};
 use std::borrow::Cow;
-use std::io::{self, BufWriter, Write};
+use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 
 /// A tensor on its way into a GGUF.
@@ -128,11 +127,11 @@ impl<'a> Part<'a> {
     /// Writes the file and sums up its digest. `progress` is told the payload bytes of each piece.
     pub fn write(&self, file: &mut impl Write, progress: &mut dyn FnMut(u64)) -> Result<Written> {
         let failed = |error| Error::io(&self.path, "write it", error);
-        let mut out = Hashing { out: BufWriter::with_capacity(1 << 18, file), sha: Sha256::new(), bytes: 0 };
+        let mut out = Hashed::new(BufWriter::with_capacity(1 << 18, file));
         out.write_all(&self.head).map_err(failed)?;
         for (Outgoing { stored, stand_in, .. }, offset) in &self.payloads {
             let tensor = stored.tensor()?;
-            let gap = offset.saturating_sub(out.bytes);
+            let gap = offset.saturating_sub(out.bytes());
             zeros(&mut out, gap).map_err(failed)?;
             let about = (stored.path(), stored.info.name());
             stand_in.write(tensor.bytes(), &stored.info.shape(), about, &mut |piece| -> Result<()> {
@@ -141,10 +140,10 @@ impl<'a> Part<'a> {
                 Ok(())
             })?;
         }
-        let tail = self.file_len.saturating_sub(out.bytes);
+        let tail = self.file_len.saturating_sub(out.bytes());
         zeros(&mut out, tail).map_err(failed)?;
-        out.flush().map_err(failed)?;
-        Ok(Written { bytes: out.bytes, sha256: hex(&out.sha.finalize()) })
+        let (bytes, sha256) = out.finish().map_err(failed)?;
+        Ok(Written { bytes, sha256 })
     }
 }
 
@@ -166,24 +165,4 @@ fn head(version: u32, key_count: u64, pairs: &[u8], tensors: &[Outgoing<'_>], of
         out.extend_from_slice(&offset.to_le_bytes());
     }
     out
-}
-
-/// Sums up the digest and length of what passes through.
-struct Hashing<W> {
-    out: W,
-    sha: Sha256,
-    bytes: u64,
-}
-
-impl<W: Write> Write for Hashing<W> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let written = self.out.write(bytes)?;
-        self.sha.update(bytes.get(..written).unwrap_or_default());
-        self.bytes = self.bytes.saturating_add(written as u64);
-        Ok(written)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.out.flush()
-    }
 }

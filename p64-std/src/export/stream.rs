@@ -20,6 +20,11 @@ impl<W: Write> Hashed<W> {
         Self { out, sha: Sha256::new(), bytes: 0 }
     }
 
+    /// Bytes written so far.
+    pub const fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
     /// Length and SHA-256, in lower-case hexadecimal digits, of all that was written.
     pub fn finish(mut self) -> io::Result<(u64, String)> {
         self.out.flush()?;

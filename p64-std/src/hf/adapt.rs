@@ -25,6 +25,7 @@ pub(super) use permuted::{Order, Permuted};
 pub(super) use transposed::Transposed;
 
 use crate::error::{Error, Result};
+use crate::source::Payload;
 use std::path::Path;
 
 /// Bytes that an adapter reads at a time.
@@ -41,6 +42,36 @@ fn check(offset: u64, len: usize, total: u64) -> Result<()> {
         Some(end) if end <= total => Ok(()),
         _ => Err(outside()),
     }
+}
+
+/// Fills `out` with the bytes from `offset` on of what `convert` makes of `inner`, element by element. An element has
+/// `from` bytes before and `to` after.
+fn read_converted(
+    inner: &dyn Payload,
+    (from, to): (usize, usize),
+    offset: u64,
+    out: &mut [u8],
+    mut convert: impl FnMut(&[u8], &mut Vec<u8>),
+) -> Result<()> {
+    let (mut raw, mut converted) = (Vec::new(), Vec::new());
+    let mut at = offset;
+    let mut rest = out;
+    while !rest.is_empty() {
+        // Whole elements around what is wanted.
+        let skip = usize::try_from(at % to as u64).unwrap_or(0);
+        let elements = skip.saturating_add(rest.len()).div_ceil(to).min(PIECE / 4);
+        raw.resize(elements.saturating_mul(from), 0);
+        inner.read_at((at / to as u64).saturating_mul(from as u64), &mut raw)?;
+        converted.clear();
+        convert(&raw, &mut converted);
+        let ready = converted.get(skip..).unwrap_or_default();
+        let len = ready.len().min(rest.len());
+        let (now, later) = rest.split_at_mut(len);
+        now.copy_from_slice(ready.get(..len).unwrap_or_default());
+        at = at.saturating_add(len as u64);
+        rest = later;
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -2,22 +2,15 @@
 
 use crate::write::Pairs;
 
-/// A value of a key.
-#[derive(Clone, PartialEq, Debug)]
-pub(super) enum Entry {
-    U32(u32),
-    I32(i32),
-    F32(f32),
-    Bool(bool),
-    Str(String),
-    Bools(Vec<bool>),
-    I32s(Vec<i32>),
-    F32s(Vec<f32>),
-    Strs(Vec<String>),
-}
-
+/// The types of values, and each made of what it holds.
 macro_rules! entries {
     ($($variant:ident($type:ty)),*) => {
+        /// A value of a key.
+        #[derive(Clone, PartialEq, Debug)]
+        pub(super) enum Entry {
+            $($variant($type)),*
+        }
+
         $(impl From<$type> for Entry {
             fn from(value: $type) -> Self {
                 Self::$variant(value)

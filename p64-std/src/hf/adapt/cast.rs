@@ -1,6 +1,6 @@
 //! Another element type, and a number added to every element.
 
-use super::{PIECE, check};
+use super::{check, read_converted};
 use crate::error::Result;
 use crate::source::Payload;
 use p64_core::quant::float::{from_bf16, from_f16, from_f32};
@@ -60,24 +60,6 @@ impl Payload for Cast<'_> {
 
     fn read_at(&self, offset: u64, out: &mut [u8]) -> Result<()> {
         check(offset, out.len(), self.len())?;
-        let (mut raw, mut converted) = (Vec::new(), Vec::new());
-        let mut at = offset;
-        let mut rest = out;
-        while !rest.is_empty() {
-            // Whole elements around what is wanted.
-            let skip = usize::try_from(at % 4).unwrap_or(0);
-            let elements = skip.saturating_add(rest.len()).div_ceil(4).min(PIECE / 4);
-            raw.resize(elements.saturating_mul(self.width), 0);
-            self.inner.read_at((at / 4).saturating_mul(self.width as u64), &mut raw)?;
-            converted.clear();
-            self.convert(&raw, &mut converted);
-            let ready = converted.get(skip..).unwrap_or_default();
-            let len = ready.len().min(rest.len());
-            let (now, later) = rest.split_at_mut(len);
-            now.copy_from_slice(ready.get(..len).unwrap_or_default());
-            at = at.saturating_add(len as u64);
-            rest = later;
-        }
-        Ok(())
+        read_converted(self.inner.as_ref(), (self.width, 4), offset, out, |raw, converted| self.convert(raw, converted))
     }
 }

@@ -1,6 +1,6 @@
 //! From f32 back to the type that it was widened from.
 
-use super::{PIECE, check};
+use super::{PIECE, check, read_converted};
 use crate::error::Result;
 use crate::source::Payload;
 use p64_core::quant::float::{from_bf16, from_f16, to_f16};
@@ -67,26 +67,11 @@ impl Payload for Narrowed<'_> {
 
     fn read_at(&self, offset: u64, out: &mut [u8]) -> Result<()> {
         check(offset, out.len(), self.len())?;
-        let (mut raw, mut converted) = (Vec::new(), Vec::new());
-        let mut at = offset;
-        let mut rest = out;
-        while !rest.is_empty() {
-            let skip = usize::try_from(at % 2).unwrap_or(0);
-            let elements = skip.saturating_add(rest.len()).div_ceil(2).min(PIECE / 4);
-            raw.resize(elements.saturating_mul(4), 0);
-            self.inner.read_at((at / 2).saturating_mul(4), &mut raw)?;
-            converted.clear();
+        read_converted(self.inner.as_ref(), (4, 2), offset, out, |raw, converted| {
             for bytes in raw.as_chunks().0 {
                 let value = f32::from_le_bytes(*bytes);
                 converted.extend(if self.dtype == DType::F16 { to_f16(value) } else { to_bf16(value) });
             }
-            let ready = converted.get(skip..).unwrap_or_default();
-            let len = ready.len().min(rest.len());
-            let (now, later) = rest.split_at_mut(len);
-            now.copy_from_slice(ready.get(..len).unwrap_or_default());
-            at = at.saturating_add(len as u64);
-            rest = later;
-        }
-        Ok(())
+        })
     }
 }
