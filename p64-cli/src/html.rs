@@ -74,7 +74,7 @@ fn header(out: &mut String, report: &Report) {
     let architecture = report.architecture.as_ref().map(|name| format!("{} · ", escape(&short_name(name))));
     let figures = [
         ("file", number::bytes(bytes), report.format.clone()),
-        ("values", number::count(elements), format!("{} tensors", number::grouped(report.tensor_count as u64))),
+        ("values", number::count(elements), format!("{} tensors", number::grouped(report.tensors.len() as u64))),
         ("layers", layers.len().to_string(), format!("{bits:.2} bits a value")),
         ("padding", number::share(padding, bytes), number::bytes(padding)),
         ("not finite", number::grouped(report.not_finite()), "NaN or infinite".to_owned()),

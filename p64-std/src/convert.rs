@@ -87,25 +87,36 @@ pub fn convert_file(
             (source.model()?, Vec::new(), files.collect())
         }
         OpenSource::Safetensors(set) => {
-            let beside = folder_of(set)?;
-            let model = match beside {
-                Some((folder, _)) if !options.raw && hf::is_complete_folder(folder) => hf::source_model(set, folder)?,
+            let folder = folder_of(set);
+            let model = match folder {
+                Some(folder) if !options.raw && hf::is_complete_folder(folder) => hf::source_model(set, folder)?,
                 _ => source.model()?,
             };
-            (model, set.paths(), beside.map(|(_, files)| files).unwrap_or_default())
+            let mut others: Vec<PathBuf> = set.index_path().map(Path::to_owned).into_iter().collect();
+            others.extend(folder.into_iter().flat_map(|folder| BESIDE.map(|name| folder.join(name))));
+            (model, set.paths(), others)
         }
     };
     let inputs = inputs.into_iter().map(Input::open).collect::<Result<Vec<_>>>()?;
     write_out(&model, &inputs, &others, output, options, progress)
 }
 
-/// The folder of a model, and the files in it.
-fn folder_of(set: &SafetensorsSet) -> Result<Option<(&Path, Vec<PathBuf>)>> {
-    let Some(folder) = set.paths().first().and_then(|path| path.parent()) else { return Ok(None) };
-    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
-    let listed = std::fs::read_dir(folder)
-        .and_then(|entries| entries.map(|entry| Ok(entry?.path())).collect::<std::io::Result<Vec<_>>>());
-    Ok(Some((folder, listed.map_err(|error| Error::io(folder, "list it", error))?)))
+/// What is read beside the tensors of a complete model: no output may take its place.
+const BESIDE: [&str; 8] = [
+    "config.json",
+    "generation_config.json",
+    "tokenizer.json",
+    "tokenizer.model",
+    "tokenizer_config.json",
+    "added_tokens.json",
+    "chat_template.jinja",
+    "chat_template.json",
+];
+
+/// The folder of a model.
+fn folder_of(set: &SafetensorsSet) -> Option<&Path> {
+    let folder = set.paths().first()?.parent()?;
+    Some(if folder.as_os_str().is_empty() { Path::new(".") } else { folder })
 }
 
 fn refuse_same<'p>(mut inputs: impl Iterator<Item = &'p Path>, output: &Path) -> Result<()> {

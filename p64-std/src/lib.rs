@@ -11,6 +11,7 @@ pub mod error;
 pub mod export;
 mod files;
 pub mod gguf;
+pub mod glob;
 pub mod hf;
 pub mod map;
 pub mod model;

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compares our quantisers with llama-quantize on SmolLM2 in F16, and prints the tables of docs/benchmarks.md.
+"""Compares our quantisers with llama-quantize on SmolLM2 in F16, and prints the table of whole models in docs/benchmarks.md.
 
   scripts/quantize/compare.sh [--windows N] [--context N] [--only PROFILE,PROFILE]
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Compares our quantisers with llama-quantize on SmolLM2 in F16 and prints the tables of docs/benchmarks.md. Builds both
+# Compares our quantisers with llama-quantize on SmolLM2 in F16 and prints the table of whole models in docs/benchmarks.md. Builds both
 # tools first; needs `make model`. Options go to compare.py.
 set -euo pipefail
 cd "$(dirname "$0")/../.."

@@ -131,6 +131,18 @@ fn mixes_choose_the_types_of_llama_quantize() {
         .collect();
     let compared = assert_mixes("smollm2", &facts, &tensors, &golden["smollm2"]);
     assert!(compared > 20 * 200, "{compared}");
+    // With an importance matrix, as llama-quantize's code says; its goldens are made without one. The first 3 of 30 count.
+    for (profile, layer, kind) in [
+        (Profile::Q40, 0, DType::Q4_1),
+        (Profile::Q40, 3, DType::Q4_0),
+        (Profile::Q50, 0, DType::Q5_1),
+        (Profile::Iq4Nl, 0, DType::IQ4_NL),
+    ] {
+        let plan = Rules { profile: Some(profile), rules: Vec::new() }.plan(&facts, &tensors, true);
+        let name = format!("blk.{layer}.ffn_down.weight");
+        let at = tensors.iter().position(|tensor| tensor.name == name).expect("there");
+        assert_eq!(plan[at].map(|target| target.dtype), Some(kind), "{profile:?} {name}");
+    }
     assert!(golden.len() > 8, "the conformance models are missing");
     for (name, mixes) in golden.iter().filter(|(name, _)| *name != "smollm2") {
         let recipe = Recipe::load(name);
@@ -208,15 +220,23 @@ fn importance_matrices_are_read() {
     let shape = Shape::new(&[2, 5, 2]).expect("rank 3");
     let importance = imatrix.for_tensor("blk.0.ffn_up_exps.weight", &shape).expect("fits").expect("measured");
     assert_eq!([importance.of_row(4), importance.of_row(5)], [&[1.0, 2.0][..], &[1.0, 1.0]]);
-    for (kind, counts, part) in
-        [("model", &[1.0, 1.0][..], "general.type"), ("imatrix", &[1.0, 1.0, 1.0], "do not divide")]
-    {
+    for (kind, counts, part) in [
+        ("model", &[1.0, 1.0][..], "general.type"),
+        ("imatrix", &[1.0, 1.0, 1.0], "do not divide"),
+        ("imatrix", &[f32::NAN, 1.0], "finite"),
+        ("imatrix", &[-1.0, 1.0], "blk.0.ffn_up_exps.weight.counts"),
+    ] {
         write(kind, counts);
         let error = Imatrix::open(&path).expect_err("refused").to_string();
         assert!(error.contains(part), "{error}");
     }
     let error = Imatrix::open(&model("smollm2-135m-q4_1.gguf")).expect_err("a model").to_string();
     assert!(error.contains("general.type"), "{error}");
+    // What is far too long is refused before it is read.
+    let huge = folder.path().join("huge");
+    std::fs::File::create(&huge).and_then(|file| file.set_len(1 << 40)).expect("a file of holes");
+    let error = Imatrix::open(&huge).expect_err("no matrix").to_string();
+    assert!(error.contains("larger than 4 GiB"), "{error}");
 }
 
 /// With an importance matrix the error of what matters falls, on real weights.

@@ -8,6 +8,7 @@ use p64_std::convert::{
     self, ConvertOptions, ConvertReport, Layout, ParityReport, Phase, ProduceOptions, TensorChange,
 };
 use p64_std::quantize::{Imatrix, Profile, Rule, Rules};
+use p64_std::source::OpenSource;
 use p64_std::split::Cut;
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -140,6 +141,11 @@ pub fn run(args: &Args, ui: &Ui) -> Result<u8> {
             "--check-parity compares the result with its source byte for byte: leave it out where weights change";
         return Err(Failure::Usage(reason.to_owned()));
     }
+    // Before hours of work, not after them.
+    if args.check_parity && !is_gguf(&args.input)? {
+        let reason = "--check-parity compares with a GGUF: leave it out for other sources";
+        return Err(Failure::Usage(reason.to_owned()));
+    }
     let report = {
         let bars = [Progress::new(ui, "reading"), Progress::new(ui, "writing")];
         convert::convert_file(&args.input, &args.output, &options, &mut |step| {
@@ -175,6 +181,10 @@ pub fn run(args: &Args, ui: &Ui) -> Result<u8> {
 fn first_file<'a>(args: &'a Args, report: &'a ConvertReport) -> &'a Path {
     let first = report.set.as_ref().and_then(|set| set.files.first());
     first.map_or(args.output.as_path(), |file| &file.path)
+}
+
+fn is_gguf(path: &Path) -> Result<bool> {
+    Ok(!path.is_dir() && matches!(OpenSource::open(path)?, OpenSource::Gguf(_)))
 }
 
 fn print(args: &Args, report: &ConvertReport, peak: Option<u64>, parity: Option<&ParityReport>, ui: &Ui) -> Result<()> {

@@ -69,7 +69,7 @@ pub fn run(args: &Args, ui: &Ui) -> Result<u8> {
     if ui.json() {
         ui.object(&diff::object(&args.a, &args.b, &difference))?;
     } else if !ui.quiet() {
-        ui.text(&diff::render(&args.a, &args.b, &difference, args.summary))?;
+        ui.text(&diff::render(&args.a, &args.b, &difference, args.summary, !args.tensors.is_empty()))?;
     }
     Ok(u8::from(args.exit_code && !difference.is_same_model()))
 }

@@ -88,8 +88,20 @@ fn open(args: &Args, ui: &Ui) -> Result<RemoteContainer> {
     Ok(remote)
 }
 
+/// Files of the set that the container is one of; 1 for a whole one.
+fn files_of_set(remote: &RemoteContainer) -> u64 {
+    let keys = remote.container().provenance().ok().flatten();
+    keys.and_then(|keys| keys.get("split.count")?.as_u64()).unwrap_or(1)
+}
+
 fn whole(args: &Args, ui: &Ui) -> Result<Traffic> {
     let mut remote = open(args, ui)?;
+    let count = files_of_set(&remote);
+    if count > 1 {
+        ui.note(format_args!(
+            "this is one of the {count} files of a model: fetch the others too, under their own names"
+        ));
+    }
     let bar = Progress::new(ui, "fetching");
     remote.download(&args.output, &mut |step| bar.set(step.done, step.total))?;
     Ok(remote.traffic())
@@ -97,6 +109,11 @@ fn whole(args: &Args, ui: &Ui) -> Result<Traffic> {
 
 fn tensors(args: &Args, ui: &Ui) -> Result<Traffic> {
     let remote = open(args, ui)?;
+    let count = files_of_set(&remote);
+    if count > 1 {
+        let reason = format!("this is one of the {count} files of a model: fetch each of them, then p64 export");
+        return Err(Failure::Input { path: remote.label().to_owned(), reason });
+    }
     let wanted = |info: &TensorInfo<'_>| {
         let by_name = args.tensors.iter().any(|glob| glob.matches(info.name()));
         let by_layer = args.layers.is_some_and(|(first, end)| (first..end).contains(&info.manifold_idx()));

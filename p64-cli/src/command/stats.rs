@@ -43,8 +43,9 @@ pub struct Args {
 }
 
 pub fn run(args: &Args, ui: &Ui) -> Result<u8> {
-    let page = args.html.as_deref().map(|path| begin(path, &args.file)).transpose()?;
-    let report = count(args, ui)?;
+    let source = OpenSource::open(&args.file)?;
+    let page = args.html.as_deref().map(|path| begin(path, &source)).transpose()?;
+    let report = count(args, &source, ui)?;
     if let Some(mut page) = page {
         let text = html::page(&report);
         let written = page.file().write_all(text.as_bytes());
@@ -75,18 +76,15 @@ pub fn run(args: &Args, ui: &Ui) -> Result<u8> {
     Ok(0)
 }
 
-/// The page's file, which must not take the place of the model.
-fn begin(page: &Path, model: &Path) -> Result<AtomicFile> {
-    if let (Ok(page), Ok(model)) = (page.canonicalize(), model.canonicalize())
-        && page == model
-    {
-        return Err(p64_std::Error::SameFile { path: page }.into());
+/// The page's file, which must not take the place of one of the model's.
+fn begin(page: &Path, model: &OpenSource) -> Result<AtomicFile> {
+    if model.has_file(page) {
+        return Err(p64_std::Error::SameFile { path: page.to_owned() }.into());
     }
     Ok(AtomicFile::create(page)?)
 }
 
-fn count(args: &Args, ui: &Ui) -> Result<Report> {
-    let source = OpenSource::open(&args.file)?;
+fn count(args: &Args, source: &OpenSource, ui: &Ui) -> Result<Report> {
     let bar = Mutex::new(Progress::new(ui, "counting"));
     let advance = |done, total| {
         // A thread that finds the bar in use need not wait: the next one will show more.
@@ -111,5 +109,5 @@ fn count(args: &Args, ui: &Ui) -> Result<Report> {
     }
     let counted = p64_std::stats::count(&args.file, &chosen, args.threads, &advance)?;
     let took = began.elapsed();
-    Report::new(&args.file, &source, &chosen, &places, counted, took)
+    Report::new(&args.file, source, &chosen, &places, counted, took)
 }

@@ -9,8 +9,8 @@ use std::fmt::Write;
 use std::path::Path;
 
 /// What differs, part by part; parts in which nothing does are left out.
-pub fn render(a: &Path, b: &Path, difference: &Difference<'_>, summary: bool) -> String {
-    let mut out = format!("a  {}\nb  {}\n\n{}\n", a.display(), b.display(), verdict(difference));
+pub fn render(a: &Path, b: &Path, difference: &Difference<'_>, summary: bool, is_selection: bool) -> String {
+    let mut out = format!("a  {}\nb  {}\n\n{}\n", a.display(), b.display(), verdict(difference, is_selection));
     let different: Vec<&TensorDiff> = difference.tensors.iter().filter(|tensor| tensor.is_different()).collect();
     if !different.is_empty() {
         block(&mut out, "Changes", &changes(&different));
@@ -37,16 +37,17 @@ fn block(out: &mut String, title: &str, body: &str) {
     let _ = write!(out, "\n{title}\n{body}");
 }
 
-fn verdict(difference: &Difference<'_>) -> String {
+fn verdict(difference: &Difference<'_>, is_selection: bool) -> String {
+    let same = if is_selection { "equal as far as compared" } else { "the same model" };
     let all = difference.tensors.len() as u64;
     let different = difference.tensors.iter().filter(|tensor| tensor.is_different()).count() as u64;
     let keys = difference.keys.len() as u64;
     let tensors = number::plural(all, "tensor");
     match difference.key_counts {
         [Some(a), Some(_)] if different == 0 && keys == 0 => {
-            format!("the same model: {tensors} and {} are equal", number::plural(a.into(), "key"))
+            format!("{same}: {tensors} and {} are equal", number::plural(a.into(), "key"))
         }
-        _ if different == 0 && keys == 0 => format!("the same model: {tensors} are equal, and neither has keys"),
+        _ if different == 0 && keys == 0 => format!("{same}: {tensors} are equal, and neither has keys"),
         counts => {
             let which = match counts {
                 [Some(_), Some(_)] => "",

@@ -27,12 +27,20 @@ pub fn escape(text: &str) -> String {
     out
 }
 
-/// A name in at most 96 characters.
+/// A name of at most 96 characters once it is escaped.
 pub fn short_name(name: &str) -> String {
-    if name.chars().count() <= MAX_NAME {
-        return name.to_owned();
+    let mut buffer = [0; 4];
+    let mut room = MAX_NAME;
+    let cut = name.char_indices().find(|(_, c)| {
+        let len = escape(c.encode_utf8(&mut buffer)).chars().count();
+        let fits = len <= room;
+        room = room.saturating_sub(len);
+        !fits
+    });
+    match cut {
+        None => name.to_owned(),
+        Some((at, _)) => format!("{}…", name.get(..at).unwrap_or_default()),
     }
-    name.chars().take(MAX_NAME - 1).chain(['…']).collect()
 }
 
 /// The source expression of a content security policy for an inline script or style: `sha256-` and base64.

@@ -43,6 +43,7 @@ struct Grid {
     /// Kinds with their cells by layer, in the order of the computation.
     rows: Vec<(String, Cells)>,
     left_out: usize,
+    layers_left_out: usize,
 }
 
 fn collect(report: &Report) -> Grid {
@@ -54,19 +55,16 @@ fn collect(report: &Report) -> Grid {
         add(row.entry(layer).or_default(), tensor);
     }
     let layers: BTreeSet<u32> = kinds.values().flat_map(|(_, row)| row.keys().copied()).collect();
+    let layers_left_out = layers.len().saturating_sub(MAX_LAYERS);
     let layers: Vec<u32> = layers.into_iter().take(MAX_LAYERS).collect();
     let room = MAX_CELLS / layers.len().max(1);
-    let mut sizes: Vec<u64> = kinds.values().map(|(bytes, _)| *bytes).collect();
-    sizes.sort_unstable_by(|a, b| b.cmp(a));
-    let least = sizes.get(room).copied();
-    let all = kinds.len();
-    let rows: Vec<_> = kinds
-        .into_iter()
-        .filter(|(_, (bytes, _))| least.is_none_or(|least| *bytes > least))
-        .map(|((_, kind), (_, row))| (kind.to_owned(), row))
-        .collect();
-    let left_out = all - rows.len();
-    Grid { layers, rows, left_out }
+    let mut kinds: Vec<_> = kinds.into_iter().collect();
+    kinds.sort_by_key(|(_, (bytes, _))| std::cmp::Reverse(*bytes));
+    let left_out = kinds.len().saturating_sub(room);
+    kinds.truncate(room);
+    kinds.sort_by_key(|(key, _)| *key);
+    let rows = kinds.into_iter().map(|((_, kind), (_, row))| (kind.to_owned(), row)).collect();
+    Grid { layers, rows, left_out, layers_left_out }
 }
 
 fn add(cell: &mut Cell, tensor: &Tensor) {
@@ -119,6 +117,9 @@ fn draw(
         svg.text(x, height + 14.0, Anchor::Middle, "small", &layer.to_string());
     }
     let mut out = svg.framed();
+    if grid.layers_left_out > 0 {
+        out.push_str(&format!("<p class=\"left-out\">{} layers more are not drawn.</p>\n", grid.layers_left_out));
+    }
     if grid.left_out > 0 {
         out.push_str(&format!("<p class=\"left-out\">{} smaller kinds are not drawn.</p>\n", grid.left_out));
     }

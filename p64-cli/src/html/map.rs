@@ -12,6 +12,8 @@ const LEFT: f64 = 74.0;
 const RIGHT: f64 = 150.0;
 /// Rectangles of all rows together, and rows, beyond which neighbours are drawn as one, and rows left out.
 const MAX_RECTS: usize = 3_000;
+/// Files that are drawn as strips.
+const MAX_STRIPS: usize = 16;
 const MAX_ROWS: usize = 128;
 
 /// A run of neighbours that belong together.
@@ -61,8 +63,13 @@ pub fn draw(report: &Report) -> String {
         }
     }
     out.push_str(&palette::legend(&parts, &more.into_iter().collect::<Vec<_>>()));
-    for file in report.files.iter().take(16) {
-        out.push_str(&strip(report, file, longest));
+    let strips = report.files.len().min(MAX_STRIPS);
+    let least = (WIDTH * strips as f64 / MAX_RECTS as f64).max(0.6);
+    for file in report.files.iter().take(MAX_STRIPS) {
+        out.push_str(&strip(report, file, longest, least));
+    }
+    if report.files.len() > strips {
+        out.push_str(&format!("<p class=\"left-out\">{} files more have no strip.</p>\n", report.files.len() - strips));
     }
     out.push_str(&rows(report));
     out
@@ -119,14 +126,14 @@ fn bars(svg: &mut Svg, report: &Report, regions: &[Region], place: (f64, f64, f6
     }
 }
 
-fn strip(report: &Report, file: &FileLayout, longest: u64) -> String {
+fn strip(report: &Report, file: &FileLayout, longest: u64, least: f64) -> String {
     const HEIGHT: f64 = 36.0;
     let width = WIDTH * number::ratio(file.bytes, longest.max(1));
     let scale = width / float(file.bytes.max(1));
     let path = file.path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let label = format!("{}, {} to scale", super::short_name(&path), number::bytes(file.bytes));
     let mut bars_only = Svg::new("strip", WIDTH, HEIGHT, &label);
-    bars(&mut bars_only, report, &file.regions, (0.0, 0.0, HEIGHT), scale, 0.6);
+    bars(&mut bars_only, report, &file.regions, (0.0, 0.0, HEIGHT), scale, least);
     let mut axis = Svg::new("axis", WIDTH, 16.0, "scale");
     for tick in ticks(float(longest), 8.0) {
         let x = tick * WIDTH / float(longest.max(1));

@@ -19,7 +19,8 @@ pub fn draw(report: &Report) -> String {
         .iter()
         .filter_map(|tensor| {
             let moments = &tensor.stats.as_ref()?.moments;
-            (moments.std() > 0.0).then(|| (tensor, moments.std(), moments.peak()))
+            let std = moments.std();
+            (std > 0.0 && std.is_finite()).then(|| (tensor, std, moments.peak()))
         })
         .collect();
     if dots.is_empty() {

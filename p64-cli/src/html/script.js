@@ -21,7 +21,7 @@
     tip.style.left = Math.max(4, x) + "px";
     tip.style.top = y + "px";
   });
-  addEventListener("pointerleave", () => { tip.hidden = true; });
+  document.documentElement.addEventListener("pointerleave", () => { tip.hidden = true; });
 
   // The strips zoom about the pointer.
   const size = (bytes) => {

@@ -86,7 +86,7 @@ fn columns(layers: &BTreeMap<u32, BTreeMap<Part, u64>>) -> String {
 /// A row with a bar for each tensor outside the layers, the layers together among them.
 fn globals(report: &Report, outside: &[&Outline]) -> String {
     const SHOWN: usize = 12;
-    let all: u64 = report.outlines.iter().map(|outline| outline.bytes).sum();
+    let all = report.outlines.iter().map(|outline| outline.bytes).fold(0, u64::saturating_add);
     let without: u64 = outside.iter().map(|outline| outline.bytes).sum();
     let mut rows = Vec::new();
     if all > without {
@@ -141,7 +141,9 @@ pub fn types(report: &Report) -> String {
     );
     for (dtype, step) in ranked(report) {
         let of = || report.outlines.iter().filter(move |outline| outline.dtype == dtype);
-        let (bytes, elements): (u64, u64) = (of().map(|o| o.bytes).sum(), of().map(|o| o.elements).sum());
+        // Of a type that nobody knows a shape may claim anything.
+        let sum = |number: fn(&Outline) -> u64| of().map(number).fold(0, u64::saturating_add);
+        let (bytes, elements) = (sum(|outline| outline.bytes), sum(|outline| outline.elements));
         let cells = [
             number::grouped(of().count() as u64),
             number::count(elements),

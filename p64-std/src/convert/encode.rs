@@ -14,12 +14,12 @@ use crate::error::{Error, Result};
 use crate::pool::Pool;
 use crate::quantize::{self, Importance, QuantizeError, TensorError, TernaryScale};
 use crate::source::{Payload, SourceTensor};
-use crate::split;
+use crate::split::Failure;
 use p64_core::kernel::{Workers, dequantize};
 use p64_core::quant::ternary::{self, Ternary};
 use p64_core::quant::{q4_k, q4_k_soa};
 use p64_core::{DType, Shape};
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::Path;
 
 /// Runs for each thread in a batch.
@@ -34,33 +34,6 @@ pub(super) struct Encoding<'a> {
     pub pool: &'a Pool,
     /// The source, for messages.
     pub path: &'a Path,
-}
-
-/// What failed: the reading or computing, or the writing.
-pub(super) enum Failure {
-    Source(Error),
-    Output(io::Error),
-}
-
-impl From<io::Error> for Failure {
-    fn from(error: io::Error) -> Self {
-        Self::Output(error)
-    }
-}
-
-impl From<Error> for Failure {
-    fn from(error: Error) -> Self {
-        Self::Source(error)
-    }
-}
-
-impl From<Failure> for split::Failure {
-    fn from(failure: Failure) -> Self {
-        match failure {
-            Failure::Source(error) => Self::Source(error),
-            Failure::Output(error) => Self::Output(error),
-        }
-    }
 }
 
 /// One run, done.
@@ -160,9 +133,19 @@ impl Encoding<'_> {
                 bytes
             }
         };
-        let mut error = TensorError::new();
-        error.add(&values, &decoded);
+        let error = self.error_of(run, &values, &decoded)?;
         Ok(Done { bytes, error })
+    }
+
+    /// How far the new values are from the old ones; they are finite, or it is an error: an expanded scale may be larger
+    /// than its type reaches.
+    fn error_of(&self, run: &Run, values: &[f32], decoded: &[f32]) -> Result<TensorError> {
+        if let Some((index, value)) = (0..).zip(decoded).find(|(_, new)| !new.is_finite()) {
+            return Err(self.refuse(run, QuantizeError::NotFinite { index, value: *value }));
+        }
+        let mut error = TensorError::new();
+        error.add(values, decoded);
+        Ok(error)
     }
 
     fn expand(&self, run: &Run) -> Result<Done> {
@@ -171,11 +154,7 @@ impl Encoding<'_> {
         let (mut values, mut decoded) = (vec![0.0; run.len], vec![0.0; run.len]);
         dequantize(DType::Q4_K, &source, &mut values).map_err(|error| self.core(error))?;
         dequantize(DType::Q4KSoa, &bytes, &mut decoded).map_err(|error| self.core(error))?;
-        if let Some((index, value)) = (0..).zip(&decoded).find(|(_, new)| !new.is_finite()) {
-            return Err(self.refuse(run, QuantizeError::NotFinite { index, value: *value }));
-        }
-        let mut error = TensorError::new();
-        error.add(&values, &decoded);
+        let error = self.error_of(run, &values, &decoded)?;
         Ok(Done { bytes, error })
     }
 

@@ -2,14 +2,14 @@
 
 use super::digest::{Input, PIECE, Shared, digests};
 use super::draft::Draft;
-use super::encode::{Encoding, Failure};
+use super::encode::Encoding;
 use super::recipe::Recipe;
 use super::{ConvertReport, Phase, ProduceOptions, Progress, TensorChange, Warning, provenance};
 use crate::error::{Error, Result};
 use crate::pool::Pool;
 use crate::quantize::Imatrix;
 use crate::source::{Payload, SourceModel};
-use crate::split::{self, Contents, Cut, SetPlan};
+use crate::split::{Contents, Cut, Failure, SetPlan};
 use crate::write::{self, BlobSink, LayoutOptions, Plan};
 use std::io::{Seek, Write};
 use std::path::{Path, PathBuf};
@@ -85,9 +85,7 @@ impl<'s> Job<'s> {
         paths.iter().try_for_each(|path| check(path))?;
         let (mut written, files) = self.digesting(|receiver, shared| {
             let mut written = Written::default();
-            let mut payload = |index: usize, sink: &mut BlobSink<'_>| {
-                self.payload(index, sink, &mut written, progress).map_err(split::Failure::from)
-            };
+            let mut payload = |index: usize, sink: &mut BlobSink<'_>| self.payload(index, sink, &mut written, progress);
             let files = plan.write(&paths, &mut payload)?;
             written.source_sha256 = self.source_digests(receiver, shared, progress)?;
             Ok((written, files))

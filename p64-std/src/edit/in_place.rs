@@ -33,10 +33,11 @@ pub(super) fn write(
             }
         }
     }
-    // What a longer table left behind goes too; from there to the first blob a strict file has zeros already.
-    let room = usize::try_from(source.front_len()).unwrap_or(0).max(front.len());
-    front.resize(room, 0);
     let (start, mut tail) = tail.unwrap_or((revision.plan.file_len(), Vec::new()));
+    // What a longer table left behind goes too; from there to the first blob a strict file has zeros already. Without
+    // weights before it the tail may have moved: then what stands up to its new place goes.
+    let room = if source.tensors.is_empty() { start } else { source.front_len().max(front.len() as u64) };
+    front.resize(usize::try_from(room).unwrap_or(0), 0);
     tail.resize(usize::try_from(revision.plan.file_len().saturating_sub(start)).unwrap_or(0), 0);
 
     let regions = vec![(0, front.as_slice()), (start, tail.as_slice())];

@@ -230,12 +230,15 @@ impl<'a> Journal<'a> {
         let total = self.regions.iter().map(|(_, bytes)| bytes.len() as u64).sum();
         let mut done = 0u64;
         for (start, bytes) in &self.regions {
-            let mut at = *start;
-            for piece in bytes.chunks(PIECE) {
+            let (mut at, mut rest) = (*start, *bytes);
+            while !rest.is_empty() {
+                // A process may end between two writes: pieces end where sectors do.
+                let size = PIECE.saturating_sub(usize::try_from(at % SECTOR).unwrap_or(0));
+                let (piece, after) = rest.split_at_checked(size).unwrap_or((rest, &[]));
                 written(done, total);
                 files::write_at(file, path, at, piece)?;
-                at = at.saturating_add(piece.len() as u64);
-                done = done.saturating_add(piece.len() as u64);
+                let len = piece.len() as u64;
+                (at, done, rest) = (at.saturating_add(len), done.saturating_add(len), after);
             }
         }
         written(done, total);

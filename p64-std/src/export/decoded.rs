@@ -4,14 +4,14 @@ use crate::error::{Error, Result};
 use crate::quantize::encode_rows;
 use crate::source::{Payload, SourceTensor};
 use p64_core::kernel::{dequantize, is_supported};
-use p64_core::quant::ternary::Ternary;
+use p64_core::quant::ternary::{self, Ternary};
 use p64_core::{DType, Shape};
 use std::path::{Path, PathBuf};
 
 /// Elements that are decoded at once: a multiple of every block, and of the five digits of a ternary byte.
 const RUN: u64 = 5 * 8192;
 const TERNARY_SCALE: u64 = 4;
-const TERNARY_PER_BYTE: u64 = 5;
+const TERNARY_PER_BYTE: u64 = ternary::PER_BYTE as u64;
 
 /// A payload over another, decoded as it is read. Values are those of [`dequantize`], rounded to the nearest of the wanted
 /// type, ties to even.

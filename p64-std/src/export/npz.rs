@@ -2,7 +2,7 @@
 
 use super::decoded::Decoded;
 use super::stream::copy;
-use super::tensors::{Outgoing, TensorExport, TensorFile, TensorOptions, outgoing, path_of, paths, scalars, select};
+use super::tensors::{Outgoing, TensorExport, TensorFile, TensorOptions, outgoing, path_of, scalars, select};
 use crate::atomic_file::AtomicFile;
 use crate::convert::{Phase, Progress};
 use crate::error::{Error, Result};
@@ -11,6 +11,7 @@ use crate::safetensors::ElementType;
 use crate::source::{OpenSource, SourceTensor};
 use p64_core::DType;
 use p64_core::metadata::Metadata;
+use std::collections::HashSet;
 use std::io::Write;
 use std::path::Path;
 use std::time::Instant;
@@ -34,7 +35,7 @@ pub fn export_npz(
 ) -> Result<TensorExport> {
     let start = Instant::now();
     let source = OpenSource::open(input)?;
-    if let Some(own) = paths(&source).into_iter().find(|own| files::is_same_file(own, output)) {
+    if let Some(own) = source.paths().into_iter().find(|own| files::is_same_file(own, output)) {
         return Err(Error::SameFile { path: own.to_owned() });
     }
     let path = path_of(&source);
@@ -43,9 +44,11 @@ pub fn export_npz(
     let provenance = Metadata::parse(&area, 0).map_err(|error| Error::core(path, error))?;
     let to = options.dequantize.filter(|to| *to != DType::BF16).unwrap_or(DType::F32);
     let options = TensorOptions { dequantize: Some(to), ..options.clone() };
-    let quantised =
-        model.tensors.iter().filter(|tensor| ElementType::from_ggml(tensor.payload.dtype()).is_none()).count();
+    let is_quantised = |tensor: &&SourceTensor<'_>| ElementType::from_ggml(tensor.payload.dtype()).is_none();
+    let quantised: HashSet<String> =
+        model.tensors.iter().filter(is_quantised).map(|tensor| tensor.name.clone()).collect();
     let selected = select(path, &mut model, &options)?;
+    let any_quantised = selected.iter().any(|tensor| quantised.contains(&tensor.name));
     let mut tensors = Vec::new();
     let mut halves = 0u64;
     for tensor in selected {
@@ -63,7 +66,7 @@ pub fn export_npz(
     if halves > 0 {
         notes.push(format!("NumPy has no BF16: {halves} tensors became F32, with the same values"));
     }
-    if quantised > 0 {
+    if any_quantised {
         notes.push(format!("values of quantised tensors are written as {to}"));
     }
     let tensors = outgoing(path, tensors, &scalars(&provenance))?;

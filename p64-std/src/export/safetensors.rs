@@ -1,11 +1,10 @@
 //! Export to safetensors: the files of a raw transcode as they were, and complete models under Hugging Face's names.
 
 use super::stream::{Hashed, copy};
-use super::tensors::{Outgoing, TensorExport, TensorFile, TensorOptions, outgoing, path_of, paths, scalars, select};
+use super::tensors::{Outgoing, TensorExport, TensorFile, TensorOptions, outgoing, path_of, scalars, select};
 use crate::atomic_file::AtomicFile;
 use crate::convert::{Phase, Progress};
 use crate::error::{Error, Result};
-use crate::files;
 use crate::hf;
 use crate::safetensors::{
     self, Described, ElementType, FILE_NAME, INDEX_NAME, MAX_HEADER, parse_metadata, provenance_keys as keys,
@@ -43,7 +42,7 @@ pub fn export_safetensors(
     let plan = plan(&source, &mut model, &provenance, output, options)?;
     let outputs = plan.files.iter().map(|file| &file.path).chain(plan.texts.iter().map(|(path, _)| path));
     for path in outputs {
-        if paths(&source).iter().any(|own| files::is_same_file(own, path)) {
+        if source.has_file(path) {
             return Err(Error::SameFile { path: path.clone() });
         }
     }
@@ -109,7 +108,6 @@ fn plan<'s>(
             let folder_of = hf::inverse::folder(path, &keys, config, tensors)?;
             tensors = folder_of.tensors;
             tensors.sort_by(|a, b| library_order(a).cmp(&library_order(b)));
-            model.notes.extend(folder_of.notes);
             match &folder {
                 Some(folder) => {
                     texts.push((folder.join("config.json"), folder_of.config));
@@ -172,7 +170,10 @@ impl Shards {
         provenance: &Metadata<'_>,
     ) -> std::result::Result<Plan<'s>, String> {
         let mut seen = HashSet::new();
-        if let Some(name) = self.names.iter().find(|name| !safetensors::is_plain(name) || !seen.insert(name.as_str())) {
+        if let Some(name) = self.names.iter().find(|name| {
+            // Nothing but tensors is written under a name that a container brings along.
+            !safetensors::is_plain(name) || !name.ends_with(".safetensors") || !seen.insert(name.as_str())
+        }) {
             return Err(format!("p64.provenance: {} has {name:?}, which names no file of its own", keys::NAMES));
         }
         let mut map = BTreeMap::new();
@@ -211,9 +212,12 @@ fn metadata_of(provenance: &Metadata<'_>, index: usize) -> Option<Vec<(String, S
     parse_metadata(texts(provenance, keys::METADATA)?.get(index)?)
 }
 
-/// SHA-256 of the source's files; none where payloads were replaced.
+/// SHA-256 of the source's files; none where payloads were replaced or something was edited.
 fn digests(provenance: &Metadata<'_>) -> Vec<String> {
     if provenance.str("p64.profile").ok().flatten().is_some_and(|profile| profile.ends_with("-quantized")) {
+        return Vec::new();
+    }
+    if !crate::edit::edited(provenance).is_empty() {
         return Vec::new();
     }
     let one = provenance.str("p64.source.sha256").ok().flatten().map(|digest| vec![digest.to_owned()]);

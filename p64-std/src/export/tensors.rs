@@ -63,16 +63,7 @@ pub(super) struct Outgoing<'s> {
 
 /// The path of a source's first file, for messages.
 pub(super) fn path_of(source: &OpenSource) -> &Path {
-    paths(source).first().copied().unwrap_or_else(|| Path::new(""))
-}
-
-/// All files of a source.
-pub(super) fn paths(source: &OpenSource) -> Vec<&Path> {
-    match source {
-        OpenSource::Gguf(set) => set.parts().iter().map(|part| part.path()).collect(),
-        OpenSource::P64(set) => set.parts().iter().map(|part| part.path()).collect(),
-        OpenSource::Safetensors(set) => set.index_path().into_iter().chain(set.paths()).collect(),
-    }
+    source.paths().first().copied().unwrap_or_else(|| Path::new(""))
 }
 
 /// The tensors that the options select, as floats and integers.

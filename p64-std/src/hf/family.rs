@@ -13,8 +13,9 @@ use super::config::Config;
 use super::json;
 use super::keys::Keys;
 use super::names::Rule;
-use super::rope::Rope;
+use super::rope::{Kind, Rope};
 use crate::error::Result;
+use p64_core::limits::MAX_LAYERS;
 use serde_json::Value;
 
 /// What transformers calls a class of models, and all that follows from it.
@@ -99,6 +100,9 @@ pub(super) fn of(config: &Config) -> Result<&'static Family> {
     })
 }
 
+/// Elements of a head that are taken in, far above those of any model.
+const MAX_WIDTH: u32 = 65_535;
+
 /// The numbers of a model that more than one part of the conversion needs.
 #[derive(Debug)]
 pub(super) struct Model<'c> {
@@ -126,6 +130,9 @@ impl<'c> Model<'c> {
             ["num_hidden_layers", "hidden_size", "num_attention_heads"]
         };
         let (layers, hidden, heads) = (config.u32(layers)?, config.u32(hidden)?, config.u32(heads)?);
+        if layers > MAX_LAYERS {
+            return Err(config.refused(format!("{layers} layers; {MAX_LAYERS} are the limit")));
+        }
         let kv_heads = if gpt2 { None } else { config.u32_if("num_key_value_heads")?.filter(|&heads| heads != 0) };
         let (theta, window) = family.theta;
         Ok(Self {
@@ -145,10 +152,14 @@ impl<'c> Model<'c> {
     /// Elements of a head.
     ///
     /// # Errors
-    /// No heads.
+    /// No heads; more elements than [`MAX_WIDTH`].
     pub(super) fn head_width(&self) -> Result<u32> {
         let width = self.head.or_else(|| self.hidden.checked_div(self.heads));
-        width.ok_or_else(|| self.config.refused("num_attention_heads is 0"))
+        let width = width.ok_or_else(|| self.config.refused("num_attention_heads is 0"))?;
+        if width > MAX_WIDTH {
+            return Err(self.config.refused(format!("a head of {width} elements; {MAX_WIDTH} are the limit")));
+        }
+        Ok(width)
     }
 
     /// Elements of a head that are turned, where the configuration may say a part of them: `int(part * width)`.
@@ -175,6 +186,9 @@ impl<'c> Model<'c> {
     /// The keys that most families have, as llama.cpp's converter orders them.
     pub(super) fn common(&self, keys: &mut Keys) -> Result<()> {
         let config = self.config;
+        if matches!(self.rope.full.kind, Kind::Long { .. }) {
+            return Err(config.refused("longrope is not understood of this family"));
+        }
         keys.arch("block_count", self.layers);
         keys.arch("context_length", config.u32("max_position_embeddings")?);
         keys.arch("embedding_length", self.hidden);

@@ -8,7 +8,7 @@ mod config;
 use super::adapt::{Cast, Joined, Narrowed, Order, Part, Permuted, Transposed};
 use super::family::{self, Family};
 use super::json;
-use super::names::{Rule, Step};
+use super::names::{Rule, Step, fit};
 use crate::error::{Error, Result};
 use crate::source::{Payload, SourceTensor};
 use p64_core::metadata::Metadata;
@@ -24,8 +24,6 @@ pub struct Folder<'s> {
     pub tensors: Vec<SourceTensor<'s>>,
     /// The text of `config.json`.
     pub config: String,
-    /// What a person should know.
-    pub notes: Vec<String>,
 }
 
 /// Undoes what makes a GGUF of a folder. `metadata` are the keys of the model, `config` is the text that `p64.source.config` of its
@@ -77,7 +75,7 @@ pub fn folder<'s>(
     if let Some(name) = work.halves.keys().next() {
         return Err(refused(format!("{}: only one of its halves is there", json::quoted(name))));
     }
-    Ok(Folder { tensors: work.out, config: config_text, notes: Vec::new() })
+    Ok(Folder { tensors: work.out, config: config_text })
 }
 
 /// The type that a configuration says the weights are of.
@@ -187,8 +185,8 @@ fn find(rules: &[&[Rule]], name: &str) -> Option<(String, Step, bool)> {
             _ => None,
         };
         let (layer, is_second) = match (fit(rule.to, stem), second.and_then(|second| fit(second, stem))) {
-            (Some(layer), _) => (layer, false),
-            (None, Some(layer)) => (layer, true),
+            (Some((layer, _)), _) => (layer, false),
+            (None, Some((layer, _))) => (layer, true),
             (None, None) => return None,
         };
         // Of experts, transformers writes one by one what it can also read whole.
@@ -200,17 +198,12 @@ fn find(rules: &[&[Rule]], name: &str) -> Option<(String, Step, bool)> {
     })
 }
 
-/// The layer in a name that fits a pattern.
-fn fit(pattern: &str, name: &str) -> Option<Option<u32>> {
-    let Some((begin, end)) = pattern.split_once("{}") else { return (pattern == name).then_some(None) };
-    let number = name.strip_prefix(begin)?.strip_suffix(end)?;
-    let plain = number == "0" || (!number.starts_with('0') && number.bytes().all(|byte| byte.is_ascii_digit()));
-    plain.then(|| number.parse().ok().map(Some)).flatten()
-}
-
 /// The parts along the last dimension.
 fn slices<'s>(payload: Box<dyn Payload + 's>) -> Option<Vec<Box<dyn Payload + 's>>> {
     let shape = payload.shape();
+    if shape.elements()? == 0 {
+        return None;
+    }
     let (&count, dims) = shape.dims().split_last()?;
     let part = Shape::new(dims)?;
     let len = payload.dtype().byte_len(&part).ok().flatten()?;
@@ -225,7 +218,7 @@ fn slices<'s>(payload: Box<dyn Payload + 's>) -> Option<Vec<Box<dyn Payload + 's
 /// Two tensors as the halves of the rows of one, matrix by matrix.
 fn join_halves<'s>(first: Box<dyn Payload + 's>, last: Box<dyn Payload + 's>) -> Option<Box<dyn Payload + 's>> {
     let shape = first.shape();
-    if shape != last.shape() {
+    if shape != last.shape() || shape.elements()? == 0 {
         return None;
     }
     let (width, rows, matrices) = match *shape.dims() {

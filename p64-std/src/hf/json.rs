@@ -1,8 +1,8 @@
 //! JSON files of a folder.
 
 use crate::error::{Error, Result};
+use crate::files;
 use serde_json::{Map, Value};
-use std::io::Read;
 use std::path::Path;
 
 /// Bytes of the largest file that is read; the tokenizers of public models are a tenth of it.
@@ -21,13 +21,13 @@ pub(super) fn text(path: &Path) -> Result<String> {
 
 /// The bytes of a file of at most 256 MiB.
 pub(super) fn bytes(path: &Path) -> Result<Vec<u8>> {
-    let file = std::fs::File::open(path).map_err(|error| Error::io(path, "open it", error))?;
-    let mut bytes = Vec::new();
-    file.take(MAX_FILE.saturating_add(1)).read_to_end(&mut bytes).map_err(|error| Error::io(path, "read it", error))?;
-    if bytes.len() as u64 > MAX_FILE {
+    let (file, len) = files::open(path)?;
+    if len > MAX_FILE {
         let reason = format!("it has more than {MAX_FILE} bytes; nothing of that size is expected under this name");
         return Err(Error::Refused { path: path.to_owned(), reason });
     }
+    let mut bytes = Vec::new();
+    files::read_on(&file, path, &mut bytes, len)?;
     Ok(bytes)
 }
 

@@ -91,7 +91,7 @@ pub(super) fn find(rules: &[&[Rule]], name: &str) -> Option<Found> {
 }
 
 /// The numbers in a name that fits a pattern.
-fn fit(pattern: &str, name: &str) -> Option<(Option<u32>, Option<u32>)> {
+pub(super) fn fit(pattern: &str, name: &str) -> Option<(Option<u32>, Option<u32>)> {
     let (mut layer, mut expert) = (None, None);
     let (mut patterns, mut parts) = (pattern.split('.'), name.split('.'));
     loop {

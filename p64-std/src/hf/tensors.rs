@@ -11,7 +11,7 @@ use crate::source::{Payload, SourceTensor};
 use p64_core::hash::fnv1a64;
 use p64_core::layout::tensor::RawTensorEntry;
 use p64_core::{DType, Shape};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// Bits that a name's hash keeps (spec §8).
@@ -47,7 +47,14 @@ pub(super) fn file_type(set: &SafetensorsSet) -> u32 {
 /// # Errors
 /// A tensor that no rule of the family fits, two that become one, one whose shape its rule does not take; a missing expert.
 pub(super) fn assemble<'s>(set: &'s SafetensorsSet, model: &Model<'_>, tied: bool) -> Result<Assembled<'s>> {
-    let mut work = Work { model, set, out: Assembled::default(), stacks: BTreeMap::new(), unused: Vec::new() };
+    let mut work = Work {
+        model,
+        set,
+        out: Assembled::default(),
+        stacks: BTreeMap::new(),
+        layers: BTreeSet::new(),
+        unused: Vec::new(),
+    };
     for (name, factors) in work.made_factors()? {
         let payload = Made::vector(&factors).ok_or_else(|| model.config.refused("the rotary factors are too many"))?;
         work.out.tensors.push(SourceTensor::made(name, payload));
@@ -58,6 +65,10 @@ pub(super) fn assemble<'s>(set: &'s SafetensorsSet, model: &Model<'_>, tied: boo
     work.finish_stacks()?;
     work.tie(tied)?;
     work.check_names()?;
+    if let Some(layer) = (0..model.layers).find(|layer| !work.layers.contains(layer)) {
+        let layers = model.layers;
+        return Err(model.config.refused(format!("it counts {layers} layers, and no tensor is of layer {layer}")));
+    }
     if !work.unused.is_empty() {
         let count = work.unused.len();
         let first = work.unused.first().map(|name| json::quoted(name)).unwrap_or_default();
@@ -80,6 +91,8 @@ struct Work<'s, 'm> {
     out: Assembled<'s>,
     /// Experts and heads that are still apart, by the name of what they become.
     stacks: BTreeMap<String, Stack<'s>>,
+    /// Layers that have a tensor.
+    layers: BTreeSet<u32>,
     unused: Vec<String>,
 }
 
@@ -123,6 +136,7 @@ impl<'s> Work<'s, '_> {
             let (layers, name) = (self.model.layers, json::quoted(stored.name()));
             return Err(self.refused(stored, format!("{name}: config.json counts {layers} layers")));
         }
+        self.layers.extend(found.layer);
         self.place(stored, &found)
     }
 
@@ -142,8 +156,12 @@ impl<'s> Work<'s, '_> {
             Step::Same | Step::Queries | Step::Keys | Step::Norm | Step::Transposed => payload,
             Step::Expert | Step::Head => {
                 let place = found.expert.unwrap_or_default();
-                let stack = Stack { step: found.step, parts: BTreeMap::new() };
-                self.stacks.entry(found.to.clone()).or_insert(stack).parts.insert(place, payload);
+                let empty = Stack { step: found.step, parts: BTreeMap::new() };
+                let stack = self.stacks.entry(found.to.clone()).or_insert(empty);
+                if stack.parts.insert(place, payload).is_some() {
+                    let reason = format!("two tensors become part {place} of {}", json::quoted(&found.to));
+                    return Err(self.refused(stored, reason));
+                }
                 return Ok(());
             }
             Step::Halves(second) | Step::ExpertHalves(second) => {
@@ -224,21 +242,19 @@ impl<'s> Work<'s, '_> {
             }
             return Ok(());
         };
+        // One that only happens to be equal stays, so that the folder comes back as it was.
+        if !tied {
+            return Ok(());
+        }
         let pair = self.out.tensors.get(embedding).zip(self.out.tensors.get(output));
-        let equal = match pair {
-            Some((a, b)) => are_equal(&*a.payload, &*b.payload)?,
-            None => false,
-        };
-        if tied && !equal {
+        if !pair.map_or(Ok(true), |(a, b)| are_equal(&*a.payload, &*b.payload))? {
             // transformers ties them whatever the file holds.
             self.out
                 .notes
                 .push("lm_head.weight was left out: tie_word_embeddings puts the embedding in its place".to_owned());
         }
-        if tied || equal {
-            self.out.tensors.remove(output);
-            self.out.tied = true;
-        }
+        self.out.tensors.remove(output);
+        self.out.tied = true;
         Ok(())
     }
 
@@ -283,7 +299,8 @@ fn halves<'s>(payload: Box<dyn Payload + 's>) -> Option<(Box<dyn Payload + 's>, 
         [width, rows, matrices] => (width, rows, matrices),
         _ => return None,
     };
-    if rows % 2 != 0 {
+    // Without elements any number of matrices would do.
+    if rows % 2 != 0 || shape.elements()? == 0 {
         return None;
     }
     let whole: Arc<dyn Payload + 's> = Arc::from(payload);
@@ -307,27 +324,18 @@ fn are_equal(a: &dyn Payload, b: &dyn Payload) -> Result<bool> {
     if (a.dtype(), a.shape(), a.len()) != (b.dtype(), b.shape(), b.len()) {
         return Ok(false);
     }
-    let mut other = Vec::new();
-    let (mut equal, mut failed) = (true, Ok(()));
-    for_each_piece(a, |offset, bytes| {
-        if equal && failed.is_ok() {
-            other.resize(bytes.len(), 0);
-            failed = b.read_at(offset, &mut other);
-            equal = other == bytes;
-        }
-    })?;
-    failed.map(|()| equal)
-}
-
-fn for_each_piece(payload: &dyn Payload, mut take: impl FnMut(u64, &[u8])) -> Result<()> {
-    let mut buffer = Vec::new();
+    let (mut one, mut other) = (Vec::new(), Vec::new());
     let mut at = 0u64;
-    while at < payload.len() {
-        let len = usize::try_from(payload.len().saturating_sub(at)).unwrap_or(PIECE).min(PIECE);
-        buffer.resize(len, 0);
-        payload.read_at(at, &mut buffer)?;
-        take(at, &buffer);
+    while at < a.len() {
+        let len = usize::try_from(a.len().saturating_sub(at)).unwrap_or(PIECE).min(PIECE);
+        one.resize(len, 0);
+        other.resize(len, 0);
+        a.read_at(at, &mut one)?;
+        b.read_at(at, &mut other)?;
+        if one != other {
+            return Ok(false);
+        }
         at = at.saturating_add(len as u64);
     }
-    Ok(())
+    Ok(true)
 }

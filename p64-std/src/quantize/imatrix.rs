@@ -48,19 +48,27 @@ impl<'a> Importance<'a> {
     }
 }
 
+/// Bytes of the largest file that is read, far above any: the matrix of the largest public mixture of experts has some
+/// 10^9.
+const MAX_FILE: u64 = 1 << 32;
+
 impl Imatrix {
     /// Reads a file of either form; its first bytes tell which.
     ///
     /// # Errors
     /// [`Error::Refused`] for a file that is no importance matrix, with what is wrong with it; what the system answers.
     pub fn open(path: &Path) -> Result<Self> {
-        match files::kind(path)? {
-            Kind::Gguf => Self::from_gguf(&GgufFile::open(path)?),
-            _ => {
-                let bytes = std::fs::read(path).map_err(|error| Error::io(path, "read it", error))?;
-                Self::from_legacy(&bytes).map_err(|reason| Error::refused(path, reason))
-            }
+        let (file, len) = files::open(path)?;
+        let kind = files::kind(path)?;
+        if len > MAX_FILE || (kind.is_model() && kind != Kind::Gguf) {
+            return Err(Error::refused(path, "this is no importance matrix: it is a model, or larger than 4 GiB"));
         }
+        if kind == Kind::Gguf {
+            return Self::from_gguf(&GgufFile::open(path)?);
+        }
+        let mut bytes = Vec::new();
+        files::read_on(&file, path, &mut bytes, len)?;
+        Self::from_legacy(&bytes).map_err(|reason| Error::refused(path, reason))
     }
 
     fn from_gguf(file: &GgufFile) -> Result<Self> {
@@ -70,7 +78,6 @@ impl Imatrix {
         if kind != "imatrix" {
             return Err(refuse(format!("`general.type` is `{kind}`, an importance matrix has `imatrix`")));
         }
-        let _by_name: HashMap<_, _> = gguf.tensors().iter().map(|tensor| (tensor.name, tensor)).collect();
         let mut entries = HashMap::new();
         for tensor in gguf.tensors() {
             let Some(name) = tensor.name.strip_suffix(".in_sum2") else { continue };
@@ -85,10 +92,11 @@ impl Imatrix {
                 Ok(bytes.as_chunks::<4>().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect())
             };
             let counts_name = format!("{name}.counts");
-            let counts = gguf.tensors().iter().find(|tensor| tensor.name == counts_name);
+            let counts = gguf.find(&counts_name);
             let counts =
                 counts.ok_or_else(|| refuse(format!("`{counts_name}` is missing beside `{}`", tensor.name)))?;
             let (mut sums, counts) = (floats(tensor)?, floats(counts)?);
+            check(&counts_name, &counts).map_err(refuse)?;
             let matrices = counts.len();
             let columns = sums.len().checked_div(matrices).unwrap_or(0);
             if columns == 0 || columns.checked_mul(matrices) != Some(sums.len()) {
@@ -117,7 +125,11 @@ impl Imatrix {
         let count = count.ok_or_else(|| what.to_owned())?;
         let mut entries = HashMap::new();
         for index in 0..count {
-            let short = || format!("entry {index} of {count} ends after the file's end: fetch the file again");
+            let short = || {
+                format!(
+                    "entry {index} of {count} has a negative length or ends after the file's end: fetch the file again"
+                )
+            };
             let name_len = take_len(&mut rest).ok_or_else(short)?;
             let name = rest.split_off(..name_len).ok_or_else(short)?;
             let name = std::str::from_utf8(name).map_err(|_| format!("the name of entry {index} is not UTF-8"))?;

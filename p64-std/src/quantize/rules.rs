@@ -4,6 +4,7 @@ use super::error::WRITTEN;
 use super::mix;
 use super::profile::Profile;
 use super::supports;
+use crate::glob::matches;
 use p64_core::metadata::Metadata;
 use p64_core::{DType, Shape};
 use std::str::FromStr;
@@ -134,30 +135,6 @@ fn parse_dtype(name: &str) -> Result<DType, String> {
         Some(dtype) if supports(dtype) => Ok(dtype),
         _ => Err(format!("`{name}` is no type that is written; the types are {WRITTEN}, and keep")),
     }
-}
-
-/// `*` and `?` against the whole of `name`. Linear for each `*` of the pattern: the last one is the only one gone back to.
-fn matches(pattern: &str, name: &str) -> bool {
-    let (pattern, name): (Vec<char>, Vec<char>) = (pattern.chars().collect(), name.chars().collect());
-    let (mut p, mut n) = (0, 0);
-    let mut retry = None;
-    while let Some(c) = name.get(n) {
-        match pattern.get(p) {
-            Some('*') => {
-                retry = Some((p, n));
-                p += 1;
-            }
-            Some(wanted) if *wanted == '?' || wanted == c => (p, n) = (p + 1, n + 1),
-            _ => match retry {
-                Some((star, taken)) => {
-                    retry = Some((star, taken + 1));
-                    (p, n) = (star + 1, taken + 1);
-                }
-                None => return false,
-            },
-        }
-    }
-    pattern.iter().skip(p).all(|c| *c == '*')
 }
 
 /// A profile for all tensors and rules for some: the first rule that matches counts, and the profile where none does.

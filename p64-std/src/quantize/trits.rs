@@ -124,7 +124,9 @@ impl TernaryScale {
     #[must_use]
     #[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, reason = "the format's scale is an f32")]
     pub fn scale(&self) -> f32 {
-        self.sum as f32 / self.elements.max(1) as f32
+        let scale = self.sum as f32 / self.elements.max(1) as f32;
+        // The mean of finite values is one, also where their sum is past f32.
+        if scale.is_finite() { scale } else { (self.sum / self.elements.max(1) as f64) as f32 }
     }
 }
 

@@ -24,6 +24,22 @@ pub enum OpenSource {
 }
 
 impl OpenSource {
+    /// The files that were opened.
+    #[must_use]
+    pub fn paths(&self) -> Vec<&Path> {
+        match self {
+            Self::Gguf(set) => set.parts().iter().map(|part| part.path()).collect(),
+            Self::P64(set) => set.parts().iter().map(|part| part.path()).collect(),
+            Self::Safetensors(set) => set.index_path().into_iter().chain(set.paths()).collect(),
+        }
+    }
+
+    /// Whether a path leads to one of them, by whatever name.
+    #[must_use]
+    pub fn has_file(&self, path: &Path) -> bool {
+        self.paths().iter().any(|own| files::is_same_file(own, path))
+    }
+
     /// Opens the file; its first bytes tell the format. A folder is opened by the safetensors model in it. Checksums of a
     /// container are verified as its bytes are read.
     ///

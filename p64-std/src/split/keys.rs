@@ -75,7 +75,7 @@ pub(crate) fn of_whole(provenance: &Metadata<'_>) -> Pairs {
     pairs
 }
 
-fn is_of_set(key: &str) -> bool {
+pub(super) fn is_of_set(key: &str) -> bool {
     [NUMBER, COUNT, TENSORS, SET, RAW_TRANSCODE, PLACES].contains(&key)
 }
 

@@ -2,7 +2,7 @@
 
 use super::contents::Contents;
 use super::cut::{Lengths, Unit};
-use super::keys::{IDENTITY_LEN, Membership};
+use super::keys::{IDENTITY_LEN, Membership, is_of_set};
 use crate::error::{Error, Result};
 use crate::write::{LayoutOptions, Model, Pairs, Plan, PlanError, TensorDescription};
 use p64_core::container::{METADATA_NAME, PROVENANCE_NAME};
@@ -49,7 +49,7 @@ pub(super) fn provenance(
     places: &[u32],
 ) -> Vec<u8> {
     let mut pairs = Pairs::new();
-    for (key, value) in keys.into_iter().flat_map(Metadata::iter) {
+    for (key, value) in keys.into_iter().flat_map(Metadata::iter).filter(|(key, _)| !is_of_set(key)) {
         pairs.value(key, value);
     }
     let short = |value: usize| u16::try_from(value).unwrap_or(u16::MAX);

@@ -54,7 +54,9 @@ impl<W: Write + Seek> Holes<W> {
         let due = std::mem::take(&mut self.pending);
         if due < RUN {
             zeros(&mut self.out, due)?;
-            self.written = if due > 0 { self.at.saturating_add(due) } else { self.written };
+            if due > 0 {
+                self.written = self.written.max(self.at.saturating_add(due));
+            }
         } else {
             self.out.seek_relative(i64::try_from(due).map_err(io::Error::other)?)?;
         }

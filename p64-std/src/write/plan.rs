@@ -76,7 +76,7 @@ pub struct LayoutOptions {
 
 impl LayoutOptions {
     /// For flash, where a page of 16 KiB before every layer is room that is paid for: the smallest page the format permits,
-    /// blobs packed at 64 bytes, and the schedule, by which a reader without memory for an index finds a layer.
+    /// blobs packed at 256 bytes, and the schedule, by which a reader without memory for an index finds a layer.
     pub const FIRMWARE: Self = Self { page_size: MIN_PAGE_SIZE, layer_major: true, pack: true, schedule: true };
 }
 

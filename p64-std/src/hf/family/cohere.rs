@@ -5,6 +5,7 @@ use super::{Family, Model};
 use crate::error::Result;
 use crate::hf::keys::Keys;
 use crate::hf::names::{Rule, Step, rule};
+use crate::hf::rope::Kind;
 
 /// Of norms, whose biases are all zero.
 const NORM_BIASES: &[Rule] = &[
@@ -49,6 +50,7 @@ pub(super) const COHERE2: Family = Family {
 fn command_r(model: &Model<'_>, keys: &mut Keys) -> Result<()> {
     let config = model.config;
     model.turns_all()?;
+    unscaled(model)?;
     model.common(keys)?;
     // The window of positions that it was trained for stands under the tokenizer's name for it.
     if let Some(length) = config.u32_if("model_max_length")? {
@@ -59,8 +61,17 @@ fn command_r(model: &Model<'_>, keys: &mut Keys) -> Result<()> {
     Ok(())
 }
 
+/// Of these families GGUF says that nothing scales the rotation.
+fn unscaled(model: &Model<'_>) -> Result<()> {
+    if model.rope.full.kind == Kind::Default {
+        return Ok(());
+    }
+    Err(model.config.refused("its rope_scaling; of this family only an unscaled rotation is understood"))
+}
+
 fn cohere2(model: &Model<'_>, keys: &mut Keys) -> Result<()> {
     let config = model.config;
+    unscaled(model)?;
     model.common(keys)?;
     for key in ["sliding_window_pattern", "_sliding_window_pattern"] {
         config.must_be(key, |value| value == &serde_json::Value::from(4), "4 (every fourth layer sees everything)")?;

@@ -5,6 +5,7 @@ use super::{Family, Model};
 use crate::error::Result;
 use crate::hf::keys::Keys;
 use crate::hf::names::{Rule, Step, rule};
+use crate::hf::rope::Kind;
 use serde_json::Value;
 
 const HEAD_NORMS: &[Rule] = &[
@@ -38,7 +39,7 @@ fn stablelm(model: &Model<'_>, keys: &mut Keys) -> Result<()> {
     };
     keys.arch("attention.layer_norm_epsilon", epsilon);
     keys.set("general.file_type", model.file_type);
-    if model.rope.full.theta != 10_000.0 {
+    if (model.rope.full.theta, &model.rope.full.kind) != (10_000.0, &Kind::Default) {
         model.rope.write(keys);
     }
     for key in ["use_qkv_bias", "qk_layernorm", "attention_bias"] {

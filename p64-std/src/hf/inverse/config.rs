@@ -3,6 +3,8 @@
 use crate::error::{Error, Result};
 use crate::hf::family::Family;
 use crate::source::SourceTensor;
+use p64_core::DType;
+use p64_core::limits::MAX_LAYERS;
 use p64_core::metadata::{Metadata, Value as Entry};
 use serde_json::{Map, Value, json};
 use std::path::Path;
@@ -88,6 +90,9 @@ pub(super) fn make(
             keys.set(name, id);
         }
     }
+    if let Some(layers) = keys.whole("block_count").filter(|&layers| layers > MAX_LAYERS) {
+        return Err(keys.refused(format!("{layers} layers; {MAX_LAYERS} are the limit")));
+    }
     if family.arch == "gpt2" {
         keys.set("activation_function", "gelu_new");
         for (to, from) in [
@@ -132,7 +137,7 @@ pub(super) fn make(
     let norm = if family.arch == "stablelm" { "use_qkv_bias" } else { "attention_bias" };
     keys.set(norm, has("blk.0.attn_q.bias"));
     keys.set("mlp_bias", has("blk.0.ffn_down.bias"));
-    of_family(&mut keys, family, &has)?;
+    of_family(&mut keys, family, &has);
     rope(&mut keys, family, tensors)?;
     Ok(text(keys.out))
 }
@@ -143,8 +148,11 @@ fn text(out: Map<String, Value>) -> String {
     text
 }
 
+/// Bytes of the longest list of factors: one for each pair of elements of a head.
+const MAX_FACTORS: u64 = 1 << 16;
+
 /// What only some families have.
-fn of_family(keys: &mut Keys<'_, '_>, family: &Family, has: &dyn Fn(&str) -> bool) -> Result<()> {
+fn of_family(keys: &mut Keys<'_, '_>, family: &Family, has: &dyn Fn(&str) -> bool) {
     match family.arch {
         "granite" | "granitemoe" => {
             for (to, from) in [
@@ -212,7 +220,6 @@ fn of_family(keys: &mut Keys<'_, '_>, family: &Family, has: &dyn Fn(&str) -> boo
         "qwen2moe" => keys.set("norm_topk_prob", false),
         _ => {}
     }
-    Ok(())
 }
 
 /// How positions turn queries and keys, in the words that transformers has had longest.
@@ -232,7 +239,10 @@ fn rope(keys: &mut Keys<'_, '_>, family: &Family, tensors: &[SourceTensor<'_>]) 
     }
     let values = |name: &str| -> Result<Option<Vec<f64>>> {
         let Some(tensor) = tensors.iter().find(|tensor| tensor.name == name) else { return Ok(None) };
-        let mut bytes = vec![0u8; usize::try_from(tensor.payload.len()).unwrap_or(0).min(1 << 16)];
+        if tensor.payload.dtype() != DType::F32 || tensor.payload.len() > MAX_FACTORS {
+            return Err(keys.refused(format!("{name}: expected at most {MAX_FACTORS} bytes of F32")));
+        }
+        let mut bytes = vec![0u8; usize::try_from(tensor.payload.len()).unwrap_or(0)];
         tensor.payload.read_at(0, &mut bytes)?;
         let shortest = |bytes: &[u8; 4]| f32::from_le_bytes(*bytes).to_string().parse().unwrap_or_default();
         Ok(Some(bytes.as_chunks().0.iter().map(shortest).collect()))
@@ -240,6 +250,9 @@ fn rope(keys: &mut Keys<'_, '_>, family: &Family, tensors: &[SourceTensor<'_>]) 
     if let Some(factors) = values("rope_freqs.weight")? {
         let width = width.unwrap_or_default();
         let fits = |&&(factor, context): &&(f64, u32)| {
+            if usize::try_from(width.div_ceil(2)) != Ok(factors.len()) {
+                return false;
+            }
             let made = crate::hf::rope::llama3_divisors(theta, width, factor, 1.0, 4.0, context.into());
             made.len() == factors.len()
                 && made.iter().zip(&factors).all(|(a, b)| (f64::from(*a) - b).abs() <= 1e-5 * b.abs())
