@@ -49,6 +49,11 @@ fn values_of_quantised_tensors_are_cores() {
         let npz = folder.path().join("model.npz");
         let report = export_npz(&source, &npz, &TensorOptions::default(), &mut |_| ()).expect("exported");
         assert_eq!(report.notes, ["values of quantised tensors are written as F32"]);
+        let mut some = TensorOptions::default();
+        some.select = vec!["*_norm*".to_owned()];
+        let norms = folder.path().join("norms.npz");
+        let none = export_npz(&source, &norms, &some, &mut |_| ()).expect("exported");
+        assert!(none.notes.is_empty() && none.tensors > 0, "{:?}", none.notes);
         let found = arrays(&npz);
         let opened = OpenSource::open(&source).expect("open");
         let tensors = opened.tensors();

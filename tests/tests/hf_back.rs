@@ -1,6 +1,6 @@
 //! Hugging Face folders there and back: the tensors and the `config.json` of each folder of `tests/data/hf`.
 
-use p64_std::convert::{ProduceOptions, convert};
+use p64_std::convert::{ProduceOptions, convert, convert_file};
 use p64_std::export::{TensorOptions, export_gguf, export_safetensors};
 use p64_std::hf;
 use p64_std::safetensors::SafetensorsSet;
@@ -89,6 +89,50 @@ fn folders_come_back_with_equal_tensors_and_configuration() {
 
 /// Without the source's configuration: from the GGUF that a folder became, whose keys make a configuration that means the
 /// same. What that is shows in the container made of it.
+/// A head of its own that only happens to equal the embedding comes back as one.
+#[test]
+fn an_untied_head_that_is_the_embedding_comes_back() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let folder = scratch.path().join("in");
+    std::fs::create_dir(&folder).expect("created");
+    for entry in std::fs::read_dir(data("hf/llama-f32")).expect("a folder") {
+        let path = entry.expect("entry").path();
+        std::fs::copy(&path, folder.join(path.file_name().expect("a name"))).expect("copied");
+    }
+    let mut all = tensors(&folder);
+    let embedding = all["model.embed_tokens.weight"].clone();
+    all.insert("lm_head.weight".to_owned(), embedding);
+    let views = all.iter().map(|(name, (dtype, shape, bytes))| {
+        (name.clone(), safetensors::tensor::TensorView::new(*dtype, shape.clone(), bytes).expect("fits"))
+    });
+    let file = safetensors::serialize(views, None).expect("serialised");
+    std::fs::write(folder.join("model.safetensors"), file).expect("written");
+    let config = text(&folder).replace("\"tie_word_embeddings\": true", "\"tie_word_embeddings\": false");
+    std::fs::write(folder.join("config.json"), &config).expect("written");
+    let (p64, back) = (scratch.path().join("m.p64"), scratch.path().join("back"));
+    container(&folder, &p64);
+    export_safetensors(&p64, &back, &TensorOptions::default(), &mut |_| ()).expect("exported");
+    assert!(tensors(&back) == all, "the head is lost");
+}
+
+/// An older container in the model's own folder is replaced, as anywhere else.
+#[test]
+fn a_folder_is_converted_into_itself_twice() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    for entry in std::fs::read_dir(data("hf/llama-f32")).expect("a folder") {
+        let path = entry.expect("entry").path();
+        std::fs::copy(&path, scratch.path().join(path.file_name().expect("a name"))).expect("copied");
+    }
+    let options = ProduceOptions::default();
+    let output = scratch.path().join("m.p64");
+    let once = || convert_file(scratch.path(), &output, &options, &mut |_| ()).map(|_| std::fs::read(&output));
+    let first = once().expect("converted").expect("read");
+    assert!(once().expect("converted again").expect("read") == first);
+    let config = scratch.path().join("config.json");
+    let error = convert_file(scratch.path(), &config, &options, &mut |_| ()).expect_err("what is read");
+    assert!(matches!(error, p64_std::Error::SameFile { .. }), "{error}");
+}
+
 #[test]
 fn a_gguf_becomes_a_folder_that_converts_to_the_same_tensors() {
     for name in ["llama-f32", "gemma3-f32"] {

@@ -145,6 +145,7 @@ fn what_a_server_can_do_wrong() {
         (Fault::Forbidden, "403"),
         (Fault::Cut, ""),
         (Fault::Short, ""),
+        (Fault::Long, ""),
     ] {
         let server = Server::new(file.clone()).with(fault.clone(), Tag::Nothing);
         let error = open(&server).expect_err("refused");

@@ -27,20 +27,22 @@ pub fn escape(text: &str) -> String {
     out
 }
 
-/// A name of at most 96 characters once it is escaped.
+/// A name of at most 96 characters once it is escaped, the sign that it was cut among them.
 pub fn short_name(name: &str) -> String {
     let mut buffer = [0; 4];
-    let mut room = MAX_NAME;
-    let cut = name.char_indices().find(|(_, c)| {
-        let len = escape(c.encode_utf8(&mut buffer)).chars().count();
-        let fits = len <= room;
-        room = room.saturating_sub(len);
-        !fits
-    });
-    match cut {
-        None => name.to_owned(),
-        Some((at, _)) => format!("{}…", name.get(..at).unwrap_or_default()),
+    let mut escaped = 0;
+    // Where the first characters end that leave room for the sign.
+    let mut cut = 0;
+    for (at, c) in name.char_indices() {
+        if escaped < MAX_NAME {
+            cut = at;
+        }
+        escaped += escape(c.encode_utf8(&mut buffer)).chars().count();
+        if escaped > MAX_NAME {
+            return format!("{}…", name.get(..cut).unwrap_or_default());
+        }
     }
+    name.to_owned()
 }
 
 /// The source expression of a content security policy for an inline script or style: `sha256-` and base64.
@@ -71,7 +73,16 @@ mod tests {
         let safe = escape(hostile);
         assert!(!safe.contains(['<', '>', '"', '\'', '`', '\u{202e}', '\n']), "{safe}");
         assert_eq!(escape("a&b"), "a&amp;b");
-        assert_eq!(short_name(&"é".repeat(2000)).chars().count(), MAX_NAME);
+    }
+
+    #[test]
+    fn names_keep_within_their_room() {
+        assert_eq!(short_name(&"é".repeat(96)), "é".repeat(96));
+        assert_eq!(short_name(&"é".repeat(97)), format!("{}…", "é".repeat(95)));
+        // `<` takes four characters: 23 of them and the sign are 93, one more would be 97.
+        assert_eq!(short_name(&"<".repeat(24)), "<".repeat(24));
+        assert_eq!(short_name(&"<".repeat(25)), format!("{}…", "<".repeat(23)));
+        assert_eq!(short_name(""), "");
     }
 
     /// RFC 4648 §10.

@@ -73,4 +73,8 @@ fn what_cannot_be_meant_is_2() {
         assert_eq!(outcome.code, 2, "{extra:?}: {}", outcome.stderr);
         assert!(!out.exists() && outcome.stdout.is_empty(), "{extra:?}");
     }
+    // Before anything is written, not after it.
+    let outcome = convert(&["--check-parity"], &p64_tests::data::data("hf/llama-f32"), &out);
+    assert_eq!(outcome.code, 2, "{}", outcome.stderr);
+    assert!(!out.exists() && outcome.stderr.contains("compares with a GGUF"), "{}", outcome.stderr);
 }

@@ -84,6 +84,8 @@ fn ternary_and_q4_0_have_the_bytes_of_the_spec() {
     assert_eq!(payload(&[1.0; 6]), [0x00, 0x00, 0x80, 0x3f, 0xf2, 0x02]);
     assert_eq!(payload(&[0.0; 7]), [0, 0, 0, 0, 0x79, 0x04]);
     assert_eq!(payload(&[0.5, -0.5, 1.5, -1.5]), [0x00, 0x00, 0x80, 0x3f, 0x14]);
+    // The sum is past f32, the mean is not.
+    assert_eq!(payload(&[f32::MAX; 5]), [0xff, 0xff, 0x7f, 0x7f, 0xf2]);
     let ramp: Vec<f32> = (-16i8..16).map(f32::from).collect();
     let block = encode(DType::Q4_0, &ramp, 32, None);
     let expected =

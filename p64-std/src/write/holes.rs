@@ -169,6 +169,26 @@ mod tests {
         }
     }
 
+    /// Zeros behind a seek back, too few for a hole: the file reaches as far as before.
+    #[test]
+    fn zeros_written_in_the_middle_move_no_end() {
+        let mut file = Cursor::new(Vec::new());
+        let mut holes = Holes::new(&mut file);
+        let table = 36_000;
+        for (byte, count) in [(b'F', 640), (0, table), (b'D', 1000)] {
+            holes.write_all(&vec![byte; count]).expect("written");
+        }
+        holes.seek(SeekFrom::Start(640)).expect("there");
+        let mut crcs = vec![0; table];
+        crcs[0] = 1;
+        crcs[table - 1] = 2;
+        holes.write_all(&crcs).expect("written");
+        holes.finish().expect("finished");
+        let bytes = file.into_inner();
+        assert!(bytes[640..640 + table] == crcs && bytes[640 + table..].iter().all(|byte| *byte == b'D'));
+        assert_eq!(bytes.len(), 640 + table + 1000);
+    }
+
     #[test]
     fn a_hole_at_the_end_counts() {
         let mut file = Cursor::new(Vec::new());

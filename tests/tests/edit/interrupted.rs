@@ -55,7 +55,13 @@ fn command(number: &str, step: usize, how: &str, path: &Path) -> Command {
 
 /// The container with a long name, and what each change makes of it.
 fn prepared(folder: &Path, number: &str) -> (PathBuf, Vec<u8>, Vec<u8>) {
-    let path = convert(&data(TINY), &folder.join("m.p64"), &ConvertOptions::default());
+    // Pages of 256 bytes, so that the tail begins within a sector: a write must not end there.
+    let options = ConvertOptions { page_size: 256, ..ConvertOptions::default() };
+    let path = convert(&data(TINY), &folder.join("m.p64"), &options);
+    let (mapped, _) = MappedContainer::open(&path, &STRICT).expect("strict");
+    let tail = mapped.container().tensors().find(|info| info.name() == "p64.metadata").expect("there").extent().start();
+    assert_ne!(tail % 512, 0, "the tail begins a sector: nothing is tried");
+    drop(mapped);
     in_place(&path, &set(&[&format!("general.name:string={}", "name ".repeat(30_000))])).expect("edited");
     let new = folder.join("new.p64");
     edit(&path, &new, &changes(number)).expect("edited");

@@ -80,6 +80,78 @@ fn tensors() {
     assert!(tied.contains("there is no lm_head.weight"), "{tied}");
 }
 
+/// The folder with one more file of a tensor, or with one tensor less.
+fn message(folder: &Path) -> String {
+    let set = SafetensorsSet::open(folder).expect("safetensors");
+    hf::source_model(&set, folder).err().map_or_else(String::new, |error| error.to_string())
+}
+
+/// A safetensors file of its names, shapes (F32) and nothing in them but zeros.
+fn file(tensors: &[(&str, &[u64])]) -> Vec<u8> {
+    let mut header = serde_json::Map::new();
+    let mut end = 0;
+    for (name, shape) in tensors {
+        let begin = end;
+        end += 4 * shape.iter().product::<u64>();
+        header.insert((*name).to_owned(), json!({"dtype": "F32", "shape": shape, "data_offsets": [begin, end]}));
+    }
+    let mut text = Value::Object(header).to_string();
+    while text.len() % 8 != 0 {
+        text.push(' ');
+    }
+    let mut bytes = (text.len() as u64).to_le_bytes().to_vec();
+    bytes.extend_from_slice(text.as_bytes());
+    bytes.resize(bytes.len() + usize::try_from(end).expect("small"), 0);
+    bytes
+}
+
+#[test]
+fn what_does_not_scale_is_refused() {
+    let linear = json!({"rope_type": "linear", "factor": 4, "rope_theta": 10000});
+    check("command-r-f32", "config.json", "rope_parameters", linear.clone(), "only an unscaled rotation");
+    check("cohere2-f32", "config.json", "rope_parameters", linear, "only an unscaled rotation");
+    let long = json!({"rope_type": "longrope", "long_factor": [1], "short_factor": [1], "rope_theta": 10000});
+    check("llama-f32", "config.json", "rope_parameters", long, "longrope is not understood");
+}
+
+#[test]
+fn layers_without_tensors() {
+    let more = edited("llama-f32", "config.json", |root| root["num_hidden_layers"] = json!(7));
+    assert!(more.contains("counts 7 layers, and no tensor is of layer"), "{more}");
+}
+
+#[test]
+fn two_tensors_for_one_expert() {
+    let folder = tempfile::tempdir().expect("a folder");
+    copy("mixtral-bf16", folder.path());
+    let path = folder.path().join("model.safetensors");
+    let mut names: Vec<(String, Vec<u64>)> = SafetensorsSet::open(folder.path())
+        .expect("safetensors")
+        .tensors()
+        .map(|tensor| (tensor.name().to_owned(), tensor.info().shape.clone()))
+        .collect();
+    let expert = names.iter().find(|(name, _)| name.contains(".experts.0.")).expect("an expert of its own").clone();
+    names.push((format!("language_model.{}", expert.0), expert.1));
+    let tensors: Vec<_> = names.iter().map(|(name, shape)| (name.as_str(), shape.as_slice())).collect();
+    std::fs::write(path, file(&tensors)).expect("written");
+    let message = message(folder.path());
+    assert!(message.contains("two tensors become part 0"), "{message}");
+}
+
+/// Sizes that no machine has are answered, not tried.
+#[test]
+fn numbers_beyond_measure() {
+    let huge = json!(4_294_967_295_u64);
+    check("llama-f32", "config.json", "num_hidden_layers", huge.clone(), "4294967295 layers; ");
+    check("olmo3-f32", "config.json", "num_hidden_layers", huge.clone(), "4294967295 layers; ");
+    let heads = edited("llama-f32", "config.json", |root| {
+        root["head_dim"] = huge.clone();
+        root["rope_parameters"] = json!({"rope_type": "llama3", "factor": 8, "low_freq_factor": 1, "high_freq_factor": 4,
+            "original_max_position_embeddings": 8192, "rope_theta": 10000});
+    });
+    assert!(heads.contains("a head of 4294967295 elements"), "{heads}");
+}
+
 /// Sizes that no machine has are answered, not tried.
 #[test]
 fn a_vocabulary_beyond_measure() {

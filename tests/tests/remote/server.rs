@@ -17,6 +17,8 @@ pub enum Fault {
     Cut,
     /// Answers with a shorter range than was asked for, as if it were that.
     Short,
+    /// Sends far more than the range that it names.
+    Long,
     /// Flips a bit of the byte at that offset.
     Flip(u64),
     /// From that request on, the file has another tag; asked for the old one, it says so.
@@ -151,6 +153,10 @@ impl Server {
         let mut length = body.len();
         match state.fault {
             Fault::Cut => body.truncate(body.len() / 2),
+            Fault::Long => {
+                body.resize(body.len() + (1 << 20), 0);
+                length = body.len();
+            }
             Fault::Short => {
                 body.truncate(body.len() / 2);
                 length = body.len();
