@@ -2,10 +2,10 @@
 //!
 //! ```text
 //! source    GGUF, container or another format, as tensors and GGUF keys: a SourceModel
+//! digest    one more thread begins to sum up the source's SHA-256
 //! draft     hyperparameters, tokenizer and order, from the keys; what becomes of each tensor
 //! plan      every offset of the container; too large a result ends here
-//! write     payloads in pieces from the source to their places, while one more thread sums up the source's SHA-256 and
-//!           another flushes what is written
+//! write     payloads in pieces from the source to their places, while another thread flushes what is written
 //! commit    flush, then the file appears under its name, whole
 //! ```
 //!
@@ -41,7 +41,7 @@ use crate::hf;
 use crate::safetensors::SafetensorsSet;
 use crate::source::{OpenSource, SourceModel};
 use crate::write::Holes;
-use digest::Input;
+use digest::{Digesting, Input};
 use job::Job;
 use std::io::Cursor;
 use std::path::{Path, PathBuf};
@@ -63,7 +63,7 @@ pub fn convert(
     progress: &mut dyn FnMut(Progress),
 ) -> Result<ConvertReport> {
     let inputs = inputs.iter().map(|path| Input::open(path)).collect::<Result<Vec<_>>>()?;
-    write_out(source, &inputs, &[], output, options, progress)
+    Digesting::beside(&inputs, |digesting| write_out(source, digesting, &[], output, options, progress))
 }
 
 /// Converts a model of any format that is read: a GGUF (all files of a split one, given the first), a container or a set of
@@ -79,26 +79,32 @@ pub fn convert_file(
     progress: &mut dyn FnMut(Progress),
 ) -> Result<ConvertReport> {
     let source = OpenSource::open(input)?;
-    let (model, inputs, others) = match &source {
+    let mut others: Vec<PathBuf> = Vec::new();
+    let inputs = match &source {
         OpenSource::Gguf(set) => return convert_gguf_set(set, output, options, progress),
         // A container remembers the files that it was made from; its own digest is not theirs.
         OpenSource::P64(set) => {
-            let files = set.parts().iter().map(|part| part.path().to_owned());
-            (source.model()?, Vec::new(), files.collect())
+            others.extend(set.parts().iter().map(|part| part.path().to_owned()));
+            Vec::new()
         }
         OpenSource::Safetensors(set) => {
-            let folder = folder_of(set);
-            let model = match folder {
-                Some(folder) if !options.raw && hf::is_complete_folder(folder) => hf::source_model(set, folder)?,
-                _ => source.model()?,
-            };
-            let mut others: Vec<PathBuf> = set.index_path().map(Path::to_owned).into_iter().collect();
-            others.extend(folder.into_iter().flat_map(|folder| BESIDE.map(|name| folder.join(name))));
-            (model, set.paths(), others)
+            others.extend(set.index_path().map(Path::to_owned));
+            others.extend(folder_of(set).into_iter().flat_map(|folder| BESIDE.map(|name| folder.join(name))));
+            set.paths()
         }
     };
     let inputs = inputs.into_iter().map(Input::open).collect::<Result<Vec<_>>>()?;
-    write_out(&model, &inputs, &others, output, options, progress)
+    Digesting::beside(&inputs, |digesting| {
+        let folder = match &source {
+            OpenSource::Safetensors(set) if !options.raw => folder_of(set).map(|folder| (set, folder)),
+            _ => None,
+        };
+        let model = match folder {
+            Some((set, folder)) if hf::is_complete_folder(folder) => hf::source_model(set, folder)?,
+            _ => source.model()?,
+        };
+        write_out(&model, digesting, &others, output, options, progress)
+    })
 }
 
 /// What is read beside the tensors of a complete model: no output may take its place.
@@ -151,8 +157,10 @@ pub fn convert_gguf_set(
     progress: &mut dyn FnMut(Progress),
 ) -> Result<ConvertReport> {
     let inputs = set.parts().iter().map(Input::of_gguf).collect::<Result<Vec<_>>>()?;
-    let model = SourceModel::of_gguf(set)?;
-    let mut report = write_out(&model, &inputs, &[], output, options, progress)?;
+    let mut report = Digesting::beside(&inputs, |digesting| {
+        let model = SourceModel::of_gguf(set)?;
+        write_out(&model, digesting, &[], output, options, progress)
+    })?;
     report.warnings.extend(odd_padding(set)?);
     Ok(report)
 }
@@ -165,11 +173,12 @@ pub fn convert_bytes(label: &Path, gguf: Vec<u8>, options: &ConvertOptions) -> R
     let start = Instant::now();
     let set = GgufSet::from_bytes(label, gguf)?;
     let inputs = set.parts().iter().map(Input::of_gguf).collect::<Result<Vec<_>>>()?;
-    let model = SourceModel::of_gguf(&set)?;
-    let options = ProduceOptions::preserving(*options);
-    let job = Job::new(&model, &inputs, &options, label)?;
     let mut out = Cursor::new(Vec::new());
-    let mut report = job.run(&mut out, &mut |_| ())?;
+    let mut report = Digesting::beside(&inputs, |digesting| {
+        let model = SourceModel::of_gguf(&set)?;
+        let options = ProduceOptions::preserving(*options);
+        Job::new(&model, digesting, &options, label)?.run(&mut out, &mut |_| ())
+    })?;
     report.warnings.extend(odd_padding(&set)?);
     report.duration = start.elapsed();
     Ok((out.into_inner(), report))
@@ -178,15 +187,16 @@ pub fn convert_bytes(label: &Path, gguf: Vec<u8>, options: &ConvertOptions) -> R
 /// `others` are files that are read too, without being what the source is known by.
 fn write_out(
     source: &SourceModel<'_>,
-    inputs: &[Input<'_>],
+    digesting: &Digesting<'_>,
     others: &[PathBuf],
     output: &Path,
     options: &ProduceOptions,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<ConvertReport> {
     let start = Instant::now();
+    let inputs = digesting.inputs();
     let read = || inputs.iter().map(Input::path).chain(others.iter().map(PathBuf::as_path));
-    let job = Job::new(source, inputs, options, output)?;
+    let job = Job::new(source, digesting, options, output)?;
     if let Some(cut) = &options.split {
         let mut report = job.run_set(cut, |path| refuse_same(read(), path), progress)?;
         report.duration = start.elapsed();

@@ -1,6 +1,7 @@
 //! The files of a source: their SHA-256, and whether they stayed as they were.
 
 use super::source::hex;
+use super::{Phase, Progress};
 use crate::error::{Error, Result};
 use crate::files;
 use crate::gguf::GgufFile;
@@ -8,7 +9,9 @@ use sha2::{Digest, Sha256};
 use std::fs::File;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::SystemTime;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::thread;
+use std::time::{Duration, SystemTime};
 
 /// Bytes that are read at once. They stay in a core's own cache on their way to the checksum and the file: with 4 MiB a
 /// conversion took a quarter more CPU time.
@@ -75,17 +78,69 @@ impl<'s> Input<'s> {
     }
 }
 
+/// How often the progress of a digest is told that is waited for.
+const TICK: Duration = Duration::from_millis(100);
+
 /// What a digest that runs beside other work shares with it.
 #[derive(Default)]
-pub(super) struct Shared {
+struct Shared {
     /// Bytes read so far.
-    pub done: AtomicU64,
+    done: AtomicU64,
     /// Nobody needs the digest any more.
-    pub stop: AtomicBool,
+    stop: AtomicBool,
+}
+
+/// The SHA-256 of each input, which another thread is summing up.
+pub(super) struct Digesting<'d> {
+    inputs: &'d [Input<'d>],
+    shared: &'d Shared,
+    /// `None` where the system gave no thread: the one that waits does the work.
+    receiver: Option<Receiver<Result<Vec<String>>>>,
+}
+
+impl<'d> Digesting<'d> {
+    /// Calls `work` while another thread reads the inputs. It is the longest single task of a conversion that changes no
+    /// payload, so that it begins before the source is even understood.
+    pub fn beside<T>(inputs: &'d [Input<'d>], work: impl FnOnce(&Digesting<'_>) -> Result<T>) -> Result<T> {
+        let shared = Shared::default();
+        thread::scope(|scope| {
+            let (sender, receiver) = sync_channel(1);
+            let progressed = &shared;
+            let thread = thread::Builder::new().name("p64-sha256".to_owned()).spawn_scoped(scope, move || {
+                // Nobody listens any more when the work failed.
+                let _ = sender.send(digests(inputs, progressed));
+            });
+            let digesting = Digesting { inputs, shared: progressed, receiver: thread.is_ok().then_some(receiver) };
+            let worked = work(&digesting);
+            shared.stop.store(true, Ordering::Relaxed);
+            worked
+        })
+    }
+
+    pub const fn inputs(&self) -> &'d [Input<'d>] {
+        self.inputs
+    }
+
+    /// The digests, when the other thread has them, in lower-case hexadecimal digits; to be asked for once. The last of the
+    /// progress is told in any case, so that who shows it sees this phase end.
+    pub fn wait(&self, progress: &mut dyn FnMut(Progress)) -> Result<Vec<String>> {
+        let total = self.inputs.iter().map(Input::len).sum();
+        let mut told = |done| progress(Progress { phase: Phase::Digest, done, total });
+        let digests = loop {
+            match self.receiver.as_ref().map(|receiver| receiver.recv_timeout(TICK)) {
+                Some(Ok(digests)) => break digests?,
+                Some(Err(RecvTimeoutError::Timeout)) => told(self.shared.done.load(Ordering::Relaxed)),
+                // It panicked, and the scope will say so; until then its work is done here.
+                Some(Err(RecvTimeoutError::Disconnected)) | None => break digests(self.inputs, &Shared::default())?,
+            }
+        };
+        told(total);
+        Ok(digests)
+    }
 }
 
 /// SHA-256 of each file, in lower-case hexadecimal digits; fewer than there are files when told to stop.
-pub(super) fn digests(inputs: &[Input<'_>], shared: &Shared) -> Result<Vec<String>> {
+fn digests(inputs: &[Input<'_>], shared: &Shared) -> Result<Vec<String>> {
     let mut buffer = Vec::new();
     let mut digests = Vec::new();
     for input in inputs {

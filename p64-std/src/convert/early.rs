@@ -7,6 +7,8 @@ use std::thread;
 
 /// Bytes after which another flush begins, if the one before has ended.
 const STRIDE: u64 = 32 << 20;
+/// Bytes that a flush of their own would cost more than it spares.
+const LITTLE: u64 = 1 << 20;
 
 /// A file that another thread flushes now and then.
 pub(super) struct Early<'f> {
@@ -16,19 +18,31 @@ pub(super) struct Early<'f> {
     wake: Option<SyncSender<()>>,
 }
 
+impl Early<'_> {
+    fn wake(&mut self) {
+        if let Some(wake) = &self.wake {
+            // When it is busy still, its next round takes these bytes too.
+            let _ = wake.try_send(());
+        }
+        self.since = 0;
+    }
+}
+
 impl Write for Early<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let written = self.file.write(bytes)?;
         self.since = self.since.saturating_add(written as u64);
-        if let Some(wake) = self.wake.as_ref().filter(|_| self.since >= STRIDE) {
-            // When it is busy still, its next round takes these bytes too.
-            let _ = wake.try_send(());
-            self.since = 0;
+        if self.since >= STRIDE {
+            self.wake();
         }
         Ok(written)
     }
 
+    /// To be called before a pause: the other thread makes use of it. A little is left to the flush at the end.
     fn flush(&mut self) -> io::Result<()> {
+        if self.since >= LITTLE {
+            self.wake();
+        }
         self.file.flush()
     }
 }

@@ -1,6 +1,6 @@
 //! One conversion, planned: everything but the reading of payloads.
 
-use super::digest::{Input, PIECE, Shared, digests};
+use super::digest::{Digesting, Input, PIECE};
 use super::draft::Draft;
 use super::encode::Encoding;
 use super::recipe::Recipe;
@@ -13,19 +13,12 @@ use crate::split::{Contents, Cut, Failure, SetPlan};
 use crate::write::{self, BlobSink, LayoutOptions, Plan};
 use std::io::{Seek, Write};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::Ordering;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
-use std::thread;
-use std::time::{Duration, Instant};
-
-/// How often the progress of a digest is told that is waited for.
-const TICK: Duration = Duration::from_millis(100);
-
-type Digests = Receiver<Result<Vec<String>>>;
+use std::time::Instant;
 
 /// A source and the container it will become.
 pub(super) struct Job<'s> {
     source: &'s SourceModel<'s>,
+    digesting: &'s Digesting<'s>,
     inputs: &'s [Input<'s>],
     draft: Draft,
     plan: Plan,
@@ -39,10 +32,11 @@ impl<'s> Job<'s> {
     /// Plans the container. `output` is named in errors about the result.
     pub fn new(
         source: &'s SourceModel<'s>,
-        inputs: &'s [Input<'s>],
+        digesting: &'s Digesting<'s>,
         options: &'s ProduceOptions,
         output: &Path,
     ) -> Result<Self> {
+        let inputs = digesting.inputs();
         let draft = Draft::new(source, inputs, options, inputs.first().map_or(output, Input::path))?;
         // A digest's length is known before the digest, so that the plan comes before the source is read.
         let placeholder = vec!["0".repeat(provenance::DIGEST_LEN); inputs.len()];
@@ -51,13 +45,13 @@ impl<'s> Job<'s> {
         // A copy needs no help.
         let pool = Pool::new(if draft.is_changed() { options.threads } else { 1 })?;
         let (layout, imatrix) = (options.layout, options.imatrix.as_ref());
-        Ok(Self { source, inputs, draft, plan, layout, imatrix, pool, output: output.to_owned() })
+        Ok(Self { source, digesting, inputs, draft, plan, layout, imatrix, pool, output: output.to_owned() })
     }
 
-    /// Writes the container, while another thread reads the source for its digests. They stand in the last blob.
+    /// Writes the container. The source's digests, which another thread works at, stand in its last blob.
     pub fn run<W: Write + Seek>(&self, out: &mut W, progress: &mut dyn FnMut(Progress)) -> Result<ConvertReport> {
         let start = Instant::now();
-        let written = self.digesting(|receiver, shared| self.write(out, receiver, shared, progress))?;
+        let written = self.write(out, progress)?;
         Ok(self.report(written, (self.plan.file_len(), self.plan.padding_len()), start))
     }
 
@@ -83,13 +77,10 @@ impl<'s> Job<'s> {
         let plan = SetPlan::new(&contents, cut, path)?;
         let paths = plan.paths(&self.output)?;
         paths.iter().try_for_each(|path| check(path))?;
-        let (mut written, files) = self.digesting(|receiver, shared| {
-            let mut written = Written::default();
-            let mut payload = |index: usize, sink: &mut BlobSink<'_>| self.payload(index, sink, &mut written, progress);
-            let files = plan.write(&paths, &mut payload)?;
-            written.source_sha256 = self.source_digests(receiver, shared, progress)?;
-            Ok((written, files))
-        })?;
+        let mut written = Written::default();
+        let mut payload = |index: usize, sink: &mut BlobSink<'_>| self.payload(index, sink, &mut written, progress);
+        let files = plan.write(&paths, &mut payload)?;
+        written.source_sha256 = self.digesting.wait(progress)?;
         for input in self.inputs {
             input.check_unchanged()?;
         }
@@ -100,24 +91,6 @@ impl<'s> Job<'s> {
         let bytes = set.files.iter().map(|file| file.bytes).fold(0, u64::saturating_add);
         let report = self.report(written, (bytes, plan.padding_len()), start);
         Ok(ConvertReport { set: Some(set), ..report })
-    }
-
-    /// Calls `write` while another thread reads the source for its digests, which it sends.
-    fn digesting<T>(&self, write: impl FnOnce(Option<&Digests>, &Shared) -> Result<T>) -> Result<T> {
-        let shared = Shared::default();
-        thread::scope(|scope| {
-            let (sender, receiver) = sync_channel(1);
-            let (inputs, progressed) = (self.inputs, &shared);
-            let digesting = thread::Builder::new().name("p64-sha256".to_owned()).spawn_scoped(scope, move || {
-                // Nobody listens any more when the writing failed.
-                let _ = sender.send(digests(inputs, progressed));
-            });
-            // A system that gives no thread leaves the digest to this one.
-            let receiver = digesting.is_ok().then_some(receiver);
-            let written = write(receiver.as_ref(), &shared);
-            shared.stop.store(true, Ordering::Relaxed);
-            written
-        })
     }
 
     fn report(&self, written: Written, (bytes, padding_bytes): (u64, u64), start: Instant) -> ConvertReport {
@@ -146,14 +119,8 @@ impl<'s> Job<'s> {
         }
     }
 
-    fn write<W: Write + Seek>(
-        &self,
-        out: &mut W,
-        receiver: Option<&Digests>,
-        shared: &Shared,
-        progress: &mut dyn FnMut(Progress),
-    ) -> Result<Written> {
-        let Self { source, inputs, draft, plan, output, .. } = self;
+    fn write<W: Write + Seek>(&self, out: &mut W, progress: &mut dyn FnMut(Progress)) -> Result<Written> {
+        let Self { source, digesting, inputs, draft, plan, output, .. } = self;
         let mut result = Written::default();
         let written = write::write(plan, out, |index, sink| -> std::result::Result<(), Failure> {
             if index < source.tensors.len() {
@@ -163,7 +130,8 @@ impl<'s> Job<'s> {
             match metadata {
                 Some(area) => sink.write_all(area)?,
                 None => {
-                    result.source_sha256 = self.source_digests(receiver, shared, progress)?;
+                    sink.flush()?;
+                    result.source_sha256 = digesting.wait(progress)?;
                     sink.write_all(&draft.provenance(inputs, &result.source_sha256))?;
                 }
             }
@@ -205,34 +173,6 @@ impl<'s> Job<'s> {
         let (from, to) = (payload.dtype(), recipe.dtype(payload.dtype()));
         changes.push(TensorChange { name, from, to, error });
         Ok(())
-    }
-
-    fn source_digests(
-        &self,
-        receiver: Option<&Digests>,
-        shared: &Shared,
-        progress: &mut dyn FnMut(Progress),
-    ) -> Result<Vec<String>> {
-        match receiver {
-            Some(receiver) => self.wait(receiver, shared, progress),
-            None => digests(self.inputs, shared),
-        }
-    }
-
-    /// The digests, when the other thread has them.
-    fn wait(&self, receiver: &Digests, shared: &Shared, progress: &mut dyn FnMut(Progress)) -> Result<Vec<String>> {
-        let total = self.inputs.iter().map(Input::len).sum();
-        loop {
-            match receiver.recv_timeout(TICK) {
-                Ok(digests) => return digests,
-                Err(RecvTimeoutError::Timeout) => {
-                    let done = shared.done.load(Ordering::Relaxed);
-                    progress(Progress { phase: Phase::Digest, done, total });
-                }
-                // It panicked, and the scope will say so; until then its work is done here.
-                Err(RecvTimeoutError::Disconnected) => return digests(self.inputs, shared),
-            }
-        }
     }
 }
 
