@@ -59,16 +59,15 @@ fn every_type_is_as_close_as_its_bits_allow() {
     }
 }
 
-/// What a type can hold exactly comes back: decoded blocks are encoded again with next to no error.
+/// What a type can hold comes back: decoded blocks are encoded again with less than a quarter of the error of the first time. Scales
+/// of scales may come out one step apart, which the integers make up for in part.
 #[test]
 fn what_was_decoded_is_encoded_again() {
     let values = noise(2048, 2);
     for dtype in BLOCKS {
         let once = decode(dtype, &encode(dtype, &values, 512, None), values.len());
-        let twice = measure(dtype, &once);
-        // Scales of scales may come out one step apart, which the integers then make up for in part.
-        let bar = if matches!(dtype, DType::Q2_K | DType::Q4_K | DType::Q5_K) { 0.01 } else { 0.002 };
-        assert!(twice.relative() < bar, "{dtype}: {}", twice.relative());
+        let (first, again) = (measure(dtype, &values).relative(), measure(dtype, &once).relative());
+        assert!(again < 0.25 * first, "{dtype}: {again} after {first}");
     }
     let trits: Vec<f32> = noise(512, 3).iter().map(|value| 0.75 * (value * 20.0).round().clamp(-1.0, 1.0)).collect();
     for dtype in [DType::TQ1_0, DType::TQ2_0] {

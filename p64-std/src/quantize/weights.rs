@@ -21,42 +21,42 @@ pub(super) fn normalized(importance: &[f32], row_len: usize) -> Result<Vec<f32>,
     Ok(importance.iter().map(scaled).collect())
 }
 
-/// The weight of every value of a row: 1 without importance, else the column's importance, more for the larger values.
+/// The weight of every value of a row: `sqrt(1 + value^2 / mean square of the row)`, times the column's importance.
 ///
-/// The factor `sqrt(mean square of the row + value^2)` is the usual companion of an importance matrix: large weights err on
-/// more products than the mean square of their column tells.
+/// Large weights matter more than their error alone: on SmolLM2 the factor costs a hundredth of the plain error and takes up
+/// to a fifteenth off the perplexity; the square of it, which is nearer to what llama.cpp takes, does less.
 pub(super) struct Weights<'a> {
     importance: Option<&'a [f32]>,
-    mean_square: f32,
+    /// One over the mean square of the row; zero for a row of as good as nothing.
+    sharpness: f32,
 }
 
 impl<'a> Weights<'a> {
     /// For a row.
     pub(super) fn new(row: &[f32], importance: Option<&'a [f32]>) -> Self {
-        let mean_square = match importance {
-            None => 0.0,
-            Some(_) => super::lanes::dot(row, row) / length(row.len()),
-        };
-        Self { importance, mean_square }
+        let mean_square = super::lanes::dot(row, row) / length(row.len());
+        Self { importance, sharpness: if mean_square > SMALLEST_SQUARE { 1.0 / mean_square } else { 0.0 } }
     }
 
     /// The weights of the block of `N` values that begins at column `start`.
+    #[inline(always)]
     pub(super) fn block<const N: usize>(&self, start: usize, values: &[f32; N]) -> [f32; N] {
-        let mut weights = [1.0; N];
-        let Some(columns) = self.importance.and_then(|all| all.get(start..)?.first_chunk::<N>()) else {
-            return weights;
-        };
-        let mut total = 0.0;
-        for (weight, (column, value)) in weights.iter_mut().zip(columns.iter().zip(values)) {
-            *weight = column * (self.mean_square + value * value).sqrt();
-            total += *weight;
+        let mut weights = values.map(|value| (1.0 + self.sharpness * value * value).sqrt());
+        let columns = self.importance.and_then(|all| all.get(start..)?.first_chunk::<N>());
+        if let Some(columns) = columns.filter(|columns| columns.iter().sum::<f32>() > SMALLEST_TOTAL) {
+            for (weight, column) in weights.iter_mut().zip(columns) {
+                *weight *= column;
+            }
         }
-        // Columns that no activation ever reached: without a weight, nothing would choose.
-        if total > SMALLEST_TOTAL { weights } else { [1.0; N] }
+        weights
     }
 }
 
-/// Below this, sums of products of a block get lost among the subnormal numbers.
+/// Below this, a mean square has no exact inverse.
+const SMALLEST_SQUARE: f32 = 1e-30;
+
+/// Importances of a block below this leave nothing to choose by: no activation ever reached its columns, and sums of
+/// products would get lost among the subnormal numbers.
 const SMALLEST_TOTAL: f32 = 1e-20;
 
 #[expect(clippy::cast_precision_loss, reason = "a mean needs no more digits")]
