@@ -11,20 +11,21 @@ import time
 
 TYPES = ["q4_0", "q4_1", "q5_0", "q5_1", "q8_0", "iq4_nl"]
 # Rows of whole 256, which SmolLM2's of 576 are not.
-K_TYPES = ["q2_k", "q3_k", "q4_k", "q5_k", "q6_k"]
+K_TYPES = ["q2_k", "q3_k", "q4_k", "q5_k", "q6_k", "iq4_xs", "tq1_0", "tq2_0"]
 THREADS = os.cpu_count() or 1
 
 
 def run(command):
-    """Seconds and peak kilobytes of a process; its output is shown when it fails."""
-    start = time.monotonic()
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    text = process.stdout.read()
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode != 0:
-        sys.exit(f"{' '.join(command)}: {text.decode(errors='replace')}")
-    return time.monotonic() - start, usage.ru_maxrss
+    """Seconds and peak kilobytes of a process; its output is shown when it fails.
+
+    `time` starts it, because a process inherits the peak of the one that it is forked from, which must not be this one's."""
+    with tempfile.NamedTemporaryFile("r") as peak:
+        start = time.monotonic()
+        done = subprocess.run(["/usr/bin/time", "-q", "-f", "%M", "-o", peak.name, *command], capture_output=True, text=True)
+        seconds = time.monotonic() - start
+        if done.returncode != 0:
+            sys.exit(f"{' '.join(command)}: {done.stdout}{done.stderr}")
+        return seconds, int(peak.read())
 
 
 class Copy:

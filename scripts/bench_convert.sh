@@ -11,5 +11,6 @@ cd "$(dirname "$0")/.."
 for model in smollm2-135m-q4_1 gemma3-270m-q4_k_m; do
     [ -f "models/$model.gguf" ] || { echo "models/$model.gguf is missing: run \`make model\` first" >&2; exit 1; }
 done
+[ -x /usr/bin/time ] || scripts/apt.sh time
 cargo build --quiet --release -p p64-cli
 exec python3 scripts/bench_convert.py --p64 "${CARGO_TARGET_DIR:-target}/release/p64" --rounds "${1:-7}"
