@@ -96,7 +96,7 @@ fn file(tensors: &[(&str, &[u64])]) -> Vec<u8> {
         header.insert((*name).to_owned(), json!({"dtype": "F32", "shape": shape, "data_offsets": [begin, end]}));
     }
     let mut text = Value::Object(header).to_string();
-    while text.len() % 8 != 0 {
+    while !text.len().is_multiple_of(8) {
         text.push(' ');
     }
     let mut bytes = (text.len() as u64).to_le_bytes().to_vec();
