@@ -9,17 +9,19 @@
 //! Which code multiplies is a [`Kernels`] table: [`EXACT`] multiplies dequantised weights with `f32` activations,
 //! [`SCALAR`] multiplies integers with 16-bit activations. A result never depends on how many positions are computed
 //! together or how rows are spread over [`Workers`]: every output is summed in the same order.
-#![forbid(unsafe_code)]
 
+mod arch;
 mod exact;
 pub mod experts;
 pub mod generic;
+pub mod level;
 pub mod matmul;
 pub mod matrix;
 mod quantized;
 pub mod tolerance;
 pub mod workers;
 
+pub use level::Level;
 pub use matmul::{MatmulScratch, gemv, matmul};
 pub use matrix::{Matrix, dequantize, is_supported};
 pub use workers::{Serial, Workers};
@@ -65,13 +67,33 @@ pub static EXACT: Kernels = Kernels { name: "exact", rows: exact::rows };
 /// 16-bit activations and integer sums, in portable code.
 pub static SCALAR: Kernels = Kernels { name: "scalar", rows: quantized::rows };
 
+#[cfg(target_arch = "x86_64")]
+static AVX2: Kernels = Kernels { name: "avx2", rows: arch::x86_64::avx2::rows };
+
+#[cfg(target_arch = "x86_64")]
+static AVX512: Kernels = Kernels { name: "avx512", rows: arch::x86_64::avx512::rows };
+
 impl Kernels {
     /// The table for a kind of activations.
     #[must_use]
     pub fn best(activations: Activations) -> &'static Self {
         match activations {
             Activations::F32 => &EXACT,
-            Activations::Quantized => &SCALAR,
+            Activations::Quantized => Self::of(Level::current()),
+        }
+    }
+
+    /// The table of quantised activations for a level, or the best one that this processor has.
+    #[must_use]
+    pub fn of(level: Level) -> &'static Self {
+        match level.min(Level::detect()) {
+            Level::Scalar => &SCALAR,
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx2 => &AVX2,
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx512 => &AVX512,
+            #[cfg(not(target_arch = "x86_64"))]
+            _ => &SCALAR,
         }
     }
 

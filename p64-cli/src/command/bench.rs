@@ -4,6 +4,7 @@ use crate::command::session::{self, ComputeArgs};
 use crate::failure::{Failure, Result};
 use crate::output::Ui;
 use crate::output::table::{Align, Table};
+use p64_core::kernel::Level;
 use p64_std::model::LoadedModel;
 use p64_std::session::{Session, SessionOptions};
 use serde::Serialize;
@@ -14,6 +15,7 @@ const EXAMPLES: &str = "\
 Examples:
   p64 bench model.p64
   p64 bench model.p64 -p 512 -n 128 -t 1 -r 5
+  p64 bench model.p64 --level avx2
   p64 bench --json model.p64 | jq .tg_tok_s
 
 pp: N prompt tokens in one batch, from an empty cache. tg: N tokens one by one, from an empty
@@ -35,8 +37,28 @@ pub struct Args {
     /// Repetitions
     #[arg(short, long, value_name = "N", default_value_t = 5)]
     repetitions: usize,
+    /// Use no better vector instructions than these; the results are the same
+    #[arg(long, value_name = "LEVEL")]
+    level: Option<LevelArg>,
     #[command(flatten)]
     compute: ComputeArgs,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
+enum LevelArg {
+    Scalar,
+    Avx2,
+    Avx512,
+}
+
+impl From<LevelArg> for Level {
+    fn from(level: LevelArg) -> Self {
+        match level {
+            LevelArg::Scalar => Self::Scalar,
+            LevelArg::Avx2 => Self::Avx2,
+            LevelArg::Avx512 => Self::Avx512,
+        }
+    }
 }
 
 #[derive(Debug, Serialize)]
@@ -46,6 +68,7 @@ struct Report {
     format: String,
     bytes: u64,
     threads: usize,
+    level: &'static str,
     weight_bytes_per_token: u64,
     pp_tok_s: Option<f64>,
     tg_tok_s: Option<f64>,
@@ -65,6 +88,14 @@ struct Test {
 pub fn run(args: &Args, ui: &Ui) -> Result<u8> {
     if args.repetitions == 0 || (args.prompt == 0 && args.tokens == 0) {
         return Err(Failure::Usage("there is nothing to measure: -r, and -p or -n, must be at least 1".to_owned()));
+    }
+    if let Some(level) = args.level.map(Level::from) {
+        if level > Level::detect() {
+            let (asked, best) = (level.name(), Level::detect().name());
+            let reason = format!("this processor has no {asked}; its best is {best}: leave --level out");
+            return Err(Failure::Usage(reason));
+        }
+        level.cap();
     }
     let (model, _) = session::open(&args.model, ui)?;
     let options = SessionOptions {
@@ -165,6 +196,7 @@ fn report(args: &Args, model: &LoadedModel, pp: Option<Test>, tg: Option<Test>) 
         format: model.format().to_string().to_ascii_lowercase(),
         bytes: model.file_size(),
         threads: if args.compute.threads == 0 { cores } else { args.compute.threads },
+        level: Level::current().name(),
         weight_bytes_per_token: model.weight_bytes_per_token(),
         pp_tok_s: pp.as_ref().map(|test| test.median_tok_s),
         tg_tok_s,
@@ -176,6 +208,7 @@ fn report(args: &Args, model: &LoadedModel, pp: Option<Test>, tg: Option<Test>) 
 fn render(report: &Report) -> String {
     let mut table = Table::new([
         ("test", Align::Left),
+        ("level", Align::Left),
         ("threads", Align::Right),
         ("tokens/s", Align::Right),
         ("", Align::Left),
@@ -185,6 +218,7 @@ fn render(report: &Report) -> String {
         let weights = report.tg_gb_s.filter(|_| test.test.starts_with("tg"));
         table.row([
             test.test.clone(),
+            report.level.to_owned(),
             report.threads.to_string(),
             format!("{:.1}", test.median_tok_s),
             format!("± {:.1}", test.stddev_tok_s),

@@ -4,6 +4,7 @@
 pub mod activation;
 pub mod attention;
 pub mod cache;
+mod exp;
 pub mod layernorm;
 mod mean;
 pub mod rmsnorm;

@@ -1,6 +1,7 @@
 //! The product of a weight matrix with one or more positions.
 #![forbid(unsafe_code)]
 
+use super::arch::{Eight, Task, dispatch};
 use super::{Activations, Kernels, Matrix, Rows, Workers};
 use crate::error::{Code, Error, Place, Result};
 use crate::quant::activation::{self, ActivationBlock};
@@ -53,12 +54,22 @@ pub fn matmul(
     }
     let transposed = at_least(scratch.transposed, transposed_len(w.rows(), n))?;
     by_rows(w, x, n, transposed, mode, scratch.activations, workers)?;
-    for (p, y) in y.chunks_exact_mut(w.rows()).enumerate() {
-        for (y, value) in y.iter_mut().zip(transposed.iter().skip(p).step_by(n)) {
-            *y = *value;
+    turn(transposed, n, y, w.rows());
+    Ok(())
+}
+
+/// `y[p][r] = by_rows[r][p]`, in strips of as many rows as fill a cache line of `y`: the lines of `by_rows` that a position
+/// leaves are there for the next ones.
+fn turn(by_rows: &[f32], n: usize, y: &mut [f32], rows: usize) {
+    const STRIP: usize = 16;
+    for (by_rows, first) in by_rows.chunks(STRIP * n).zip((0..).step_by(STRIP)) {
+        for (p, y) in y.chunks_exact_mut(rows).enumerate() {
+            let values = by_rows.iter().skip(p).step_by(n);
+            for (y, value) in y.iter_mut().skip(first).zip(values) {
+                *y = *value;
+            }
         }
     }
-    Ok(())
 }
 
 /// [`matmul`] for one position: `y[r] = sum over c of W[r][c] * x[c]`.
@@ -90,7 +101,7 @@ fn by_rows(
         Some(Rows::Exact(rows)) => workers.for_each_chunk(out, n, &|first, out| rows(w, first, x, n, out)),
         Some(Rows::Quantized(rows)) => {
             let blocks = at_least(activations, activations_len(w.cols(), n))?;
-            activation::quantize(x, blocks);
+            dispatch(Quantize { x, blocks });
             let blocks = &*blocks;
             workers.for_each_chunk(out, n, &|first, out| rows(w, first, blocks, n, out));
         }
@@ -98,6 +109,21 @@ fn by_rows(
         None => return Err(Error::new(Code::UnsupportedDType, Place::File).values(0, u64::from(w.dtype().id()))),
     }
     Ok(())
+}
+
+/// [`activation::quantize`] to come.
+struct Quantize<'a> {
+    x: &'a [f32],
+    blocks: &'a mut [ActivationBlock],
+}
+
+impl Task for Quantize<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<E: Eight>(self, _: E) {
+        activation::quantize(self.x, self.blocks);
+    }
 }
 
 fn at_least<T>(buffer: &mut [T], need: usize) -> Result<&mut [T]> {

@@ -3,6 +3,7 @@
 
 mod cache;
 mod experts;
+mod levels;
 mod matmul;
 mod naive;
 mod seeds;

@@ -33,14 +33,23 @@ impl ActivationBlock {
     ///
     /// Values that are all zero, or so small (below about 1e-34) that the step has no reciprocal, become zero. A value
     /// that is not finite makes the scale not finite, so that whatever is computed with the block is not finite either.
+    #[inline(always)]
     #[must_use]
     pub fn quantize(values: &[f32; 32]) -> Self {
-        // `max` passes NaN over, a sum of products with zero does not: 0 * inf and 0 * NaN are NaN.
-        let poison = values.iter().fold(0.0f32, |sum, value| sum + value * 0.0);
-        if poison.is_nan() {
+        // Eight lanes, for vectors. A comparison passes NaN over, a sum of products with zero does not: 0 * inf and 0 * NaN
+        // are NaN.
+        let (mut poison, mut largest) = ([0.0f32; 8], [0.0f32; 8]);
+        for values in values.as_chunks::<8>().0 {
+            for ((poison, largest), value) in poison.iter_mut().zip(&mut largest).zip(values) {
+                *poison += value * 0.0;
+                let magnitude = value.abs();
+                *largest = if magnitude > *largest { magnitude } else { *largest };
+            }
+        }
+        if poison.into_iter().sum::<f32>().is_nan() {
             return Self { scale: f32::NAN, ..Self::ZERO };
         }
-        let largest = values.iter().fold(0.0f32, |largest, value| largest.max(value.abs()));
+        let largest = largest.into_iter().fold(0.0f32, f32::max);
         let inverse = LARGEST / largest;
         if !inverse.is_finite() {
             return Self::ZERO;
@@ -57,15 +66,16 @@ impl ActivationBlock {
 }
 
 /// The nearest integer of a value within +-32767.5, ties to even.
-#[inline]
-#[expect(clippy::cast_possible_truncation, reason = "the magnitude was limited; Rust's cast saturates in any case")]
-fn nearest(value: f32) -> i16 {
-    // Adding 1.5 * 2^23 leaves no fraction bits, so the addition itself rounds.
+#[inline(always)]
+const fn nearest(value: f32) -> i16 {
+    // Adding 1.5 * 2^23 leaves no fraction bits, so the addition itself rounds, and the integer is in the lowest bits.
     const SHIFT: f32 = 12_582_912.0;
-    ((value + SHIFT) - SHIFT) as i16
+    let [low, high, ..] = (value + SHIFT).to_bits().to_le_bytes();
+    i16::from_le_bytes([low, high])
 }
 
 /// Quantises a row of values, 32 to a block. Of the two, the shorter bounds how many blocks are written.
+#[inline(always)]
 pub fn quantize(values: &[f32], blocks: &mut [ActivationBlock]) {
     for (values, block) in values.as_chunks::<32>().0.iter().zip(blocks) {
         *block = ActivationBlock::quantize(values);

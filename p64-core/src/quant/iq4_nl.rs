@@ -14,13 +14,13 @@ use zerocopy::{FromBytes, Immutable, transmute_ref};
 block_format!(elements: 32, bytes: 18, scales per group: 1);
 
 /// The steps, closer together around zero.
-static STEPS: [i8; 16] = [-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113];
+pub(crate) static STEPS: [i8; 16] = [-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113];
 
 #[derive(FromBytes, Immutable)]
 #[repr(C)]
-struct Raw {
-    d: [u8; 2],
-    quants: [u8; 16],
+pub(crate) struct Raw {
+    pub(crate) d: [u8; 2],
+    pub(crate) quants: [u8; 16],
 }
 
 /// The integers of one block and their factors.

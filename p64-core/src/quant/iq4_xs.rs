@@ -18,11 +18,11 @@ block_format!(elements: 256, bytes: 136, scales per group: 1);
 
 #[derive(FromBytes, Immutable)]
 #[repr(C)]
-struct Raw {
-    d: [u8; 2],
-    upper: [u8; 2],
-    lower: [u8; 4],
-    quants: [[u8; 16]; 8],
+pub(crate) struct Raw {
+    pub(crate) d: [u8; 2],
+    pub(crate) upper: [u8; 2],
+    pub(crate) lower: [u8; 4],
+    pub(crate) quants: [[u8; 16]; 8],
 }
 
 /// The integers of one block and their factors.
@@ -31,13 +31,23 @@ struct Raw {
 pub fn unpack(block: &[u8; BYTES]) -> [Group<1>; 8] {
     let raw: &Raw = transmute_ref!(block);
     let d = from_f16(&raw.d);
-    let (lower, upper) = (u32::from_le_bytes(raw.lower), u16::from_le_bytes(raw.upper));
     let mut groups = [Group::ZERO; 8];
-    for ((group, packed), g) in groups.iter_mut().zip(&raw.quants).zip(0u8..) {
-        let [lower, ..] = (lower >> (4 * g) & 0x0f).to_le_bytes();
-        let [upper, _] = (upper >> (2 * g) & 3).to_le_bytes();
+    for ((group, packed), scale) in groups.iter_mut().zip(&raw.quants).zip(scales(raw)) {
         group.quants = steps(packed);
-        group.scales = [d * f32::from((lower | upper << 4).cast_signed() - 32)];
+        group.scales = [d * f32::from(scale)];
     }
     groups
+}
+
+/// The 6-bit scales of the groups, less their offset of 32.
+#[inline(always)]
+pub(crate) fn scales(raw: &Raw) -> [i8; 8] {
+    let (lower, upper) = (u32::from_le_bytes(raw.lower), u16::from_le_bytes(raw.upper));
+    let mut scales = [0; 8];
+    for (scale, g) in scales.iter_mut().zip(0u8..) {
+        let [lower, ..] = (lower >> (4 * g) & 0x0f).to_le_bytes();
+        let [upper, _] = (upper >> (2 * g) & 3).to_le_bytes();
+        *scale = (lower | upper << 4).cast_signed() - 32;
+    }
+    scales
 }

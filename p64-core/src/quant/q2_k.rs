@@ -17,11 +17,11 @@ block_format!(elements: 256, bytes: 84, scales per group: 2);
 
 #[derive(FromBytes, Immutable)]
 #[repr(C)]
-struct Raw {
-    scales: [[u8; 2]; 8],
-    quants: [[u8; 32]; 2],
-    d: [u8; 2],
-    dmin: [u8; 2],
+pub(crate) struct Raw {
+    pub(crate) scales: [[u8; 2]; 8],
+    pub(crate) quants: [[u8; 32]; 2],
+    pub(crate) d: [u8; 2],
+    pub(crate) dmin: [u8; 2],
 }
 
 /// The integers of one block and their factors.

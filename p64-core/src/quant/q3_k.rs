@@ -17,11 +17,11 @@ block_format!(elements: 256, bytes: 110, scales per group: 2);
 
 #[derive(FromBytes, Immutable)]
 #[repr(C)]
-struct Raw {
-    third: [u8; 32],
-    quants: [[u8; 32]; 2],
-    scales: [u8; 12],
-    d: [u8; 2],
+pub(crate) struct Raw {
+    pub(crate) third: [u8; 32],
+    pub(crate) quants: [[u8; 32]; 2],
+    pub(crate) scales: [u8; 12],
+    pub(crate) d: [u8; 2],
 }
 
 /// The integers of one block and their factors.

@@ -15,9 +15,9 @@ block_format!(elements: 32, bytes: 18, scales per group: 1);
 
 #[derive(FromBytes, Immutable)]
 #[repr(C)]
-struct Raw {
-    d: [u8; 2],
-    quants: [u8; 16],
+pub(crate) struct Raw {
+    pub(crate) d: [u8; 2],
+    pub(crate) quants: [u8; 16],
 }
 
 /// The integers of one block and their factors.

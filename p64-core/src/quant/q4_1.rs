@@ -16,10 +16,10 @@ block_format!(elements: 32, bytes: 20, scales per group: 1);
 
 #[derive(FromBytes, Immutable)]
 #[repr(C)]
-struct Raw {
-    d: [u8; 2],
-    m: [u8; 2],
-    quants: [u8; 16],
+pub(crate) struct Raw {
+    pub(crate) d: [u8; 2],
+    pub(crate) m: [u8; 2],
+    pub(crate) quants: [u8; 16],
 }
 
 /// The integers of one block and their factors. The minimum is stored negated: `a - (-m)` is `a + m` in every bit.

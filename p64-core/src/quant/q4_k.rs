@@ -17,11 +17,11 @@ block_format!(elements: 256, bytes: 144, scales per group: 1);
 
 #[derive(FromBytes, Immutable)]
 #[repr(C)]
-struct Raw {
-    d: [u8; 2],
-    dmin: [u8; 2],
-    scales: [u8; 12],
-    quants: [[u8; 32]; 4],
+pub(crate) struct Raw {
+    pub(crate) d: [u8; 2],
+    pub(crate) dmin: [u8; 2],
+    pub(crate) scales: [u8; 12],
+    pub(crate) quants: [[u8; 32]; 4],
 }
 
 /// The integers of one block and their factors.

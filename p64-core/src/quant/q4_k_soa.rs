@@ -20,10 +20,10 @@ block_format!(elements: 256, bytes: 160, scales per group: 1);
 
 #[derive(FromBytes, IntoBytes, Immutable)]
 #[repr(C)]
-struct Raw {
-    quants: [[u8; 32]; 4],
-    scales: [[u8; 2]; 8],
-    mins: [[u8; 2]; 8],
+pub(crate) struct Raw {
+    pub(crate) quants: [[u8; 32]; 4],
+    pub(crate) scales: [[u8; 2]; 8],
+    pub(crate) mins: [[u8; 2]; 8],
 }
 
 /// The integers of one block and their factors.

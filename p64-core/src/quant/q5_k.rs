@@ -18,12 +18,12 @@ block_format!(elements: 256, bytes: 176, scales per group: 1);
 
 #[derive(FromBytes, Immutable)]
 #[repr(C)]
-struct Raw {
-    d: [u8; 2],
-    dmin: [u8; 2],
-    scales: [u8; 12],
-    fifth: [u8; 32],
-    quants: [[u8; 32]; 4],
+pub(crate) struct Raw {
+    pub(crate) d: [u8; 2],
+    pub(crate) dmin: [u8; 2],
+    pub(crate) scales: [u8; 12],
+    pub(crate) fifth: [u8; 32],
+    pub(crate) quants: [[u8; 32]; 4],
 }
 
 /// The integers of one block and their factors.

@@ -18,11 +18,11 @@ block_format!(elements: 256, bytes: 210, scales per group: 2);
 
 #[derive(FromBytes, Immutable)]
 #[repr(C)]
-struct Raw {
-    lower: [[[u8; 32]; 2]; 2],
-    upper: [[u8; 32]; 2],
-    scales: [[i8; 2]; 8],
-    d: [u8; 2],
+pub(crate) struct Raw {
+    pub(crate) lower: [[[u8; 32]; 2]; 2],
+    pub(crate) upper: [[u8; 32]; 2],
+    pub(crate) scales: [[i8; 2]; 8],
+    pub(crate) d: [u8; 2],
 }
 
 /// The integers of one block and their factors.

@@ -15,9 +15,9 @@ block_format!(elements: 32, bytes: 34, scales per group: 1);
 
 #[derive(FromBytes, Immutable)]
 #[repr(C)]
-struct Raw {
-    d: [u8; 2],
-    quants: [i8; 32],
+pub(crate) struct Raw {
+    pub(crate) d: [u8; 2],
+    pub(crate) quants: [i8; 32],
 }
 
 /// The integers of one block and their factors.

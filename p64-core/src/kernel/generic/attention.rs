@@ -2,10 +2,17 @@
 #![forbid(unsafe_code)]
 
 use super::activation::softcap;
-use super::cache::{Kept, Rows};
+use super::cache::{Kept, LANES, Rows, totals};
 use super::softmax::softmax;
 use crate::error::{Code, Error, Place, Result};
+use crate::kernel::arch::Eight;
 use core::ops::Range;
+
+/// Keys that are multiplied together.
+const KEYS: usize = 4;
+
+/// Elements of a head's output that are summed together.
+const PART: usize = 64;
 
 /// How many heads there are and how scores are scaled.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -92,21 +99,34 @@ impl Attention {
     }
 
     /// The scaled products of a query head with the visible keys.
-    pub(super) fn score<K: Kept>(
+    #[inline(always)]
+    pub(super) fn score<E: Eight, K: Kept>(
         &self,
+        e: E,
         kv_head: usize,
         q: &[f32],
         keys: &[K],
         visible: &Range<usize>,
         scores: &mut [f32],
     ) -> Result<()> {
-        for (score, key) in scores.iter_mut().zip(self.heads(kv_head, keys, visible)?) {
-            *score = self.scale * K::dot(q, key);
+        let mut heads = self.heads(kv_head, keys, visible)?;
+        for scores in scores.chunks_mut(KEYS) {
+            // Several sums at once: compilers then keep the lanes of each in one vector.
+            let mut sums = [[0.0; LANES]; KEYS];
+            for (sums, _) in sums.iter_mut().zip(scores.iter()) {
+                if let Some(key) = heads.next() {
+                    *sums = K::dot(e, q, key);
+                }
+            }
+            for (score, total) in scores.iter_mut().zip(totals(&sums)) {
+                *score = self.scale * total;
+            }
         }
         Ok(())
     }
 
     /// The sum of the visible values, each times its share.
+    #[inline(always)]
     pub(super) fn mix<V: Kept>(
         &self,
         kv_head: usize,
@@ -115,14 +135,28 @@ impl Attention {
         visible: &Range<usize>,
         out: &mut [f32],
     ) -> Result<()> {
-        out.fill(0.0);
-        for (share, value) in shares.iter().zip(self.heads(kv_head, values, visible)?) {
-            V::add(*share, value, out);
+        for (start, out) in (0..).step_by(PART / V::ELEMENTS).zip(out.chunks_mut(PART)) {
+            let heads = shares.iter().zip(self.heads(kv_head, values, visible)?);
+            // Of a whole part the length is known, so that its sums stay in registers.
+            if let Some(out) = out.as_mut_array::<PART>() {
+                let mut sums = [0.0; PART];
+                for (share, value) in heads {
+                    let value = value.get(start..start + PART / V::ELEMENTS).unwrap_or_default();
+                    V::add(*share, value, &mut sums);
+                }
+                *out = sums;
+            } else {
+                out.fill(0.0);
+                for (share, value) in heads {
+                    V::add(*share, value.get(start..).unwrap_or_default(), out);
+                }
+            }
         }
         Ok(())
     }
 
     /// One key or value head of every visible position.
+    #[inline(always)]
     fn heads<'a, T: Kept>(
         &self,
         kv_head: usize,

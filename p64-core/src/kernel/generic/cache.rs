@@ -13,6 +13,7 @@
 
 use super::attention::Attention;
 use crate::error::Result;
+use crate::kernel::arch::{Eight, Task, dispatch};
 use crate::quant::float::{from_f16, to_f16};
 use core::fmt;
 use core::marker::PhantomData;
@@ -157,7 +158,7 @@ impl<T: Kept> Codec for Of<T> {
         visible: &Range<usize>,
         scores: &mut [f32],
     ) -> Result<()> {
-        attention.score(kv_head, q, T::of(keys), visible, scores)
+        dispatch(Score { attention, kv_head, q, keys: T::of(keys), visible, scores })
     }
 
     fn mix(
@@ -169,7 +170,45 @@ impl<T: Kept> Codec for Of<T> {
         visible: &Range<usize>,
         out: &mut [f32],
     ) -> Result<()> {
-        attention.mix(kv_head, shares, T::of(values), visible, out)
+        dispatch(Mix { attention, kv_head, shares, values: T::of(values), visible, out })
+    }
+}
+
+/// [`Attention::score`] to come.
+struct Score<'a, T> {
+    attention: &'a Attention,
+    kv_head: usize,
+    q: &'a [f32],
+    keys: &'a [T],
+    visible: &'a Range<usize>,
+    scores: &'a mut [f32],
+}
+
+impl<T: Kept> Task for Score<'_, T> {
+    type Output = Result<()>;
+
+    #[inline(always)]
+    fn run<E: Eight>(self, e: E) -> Result<()> {
+        self.attention.score(e, self.kv_head, self.q, self.keys, self.visible, self.scores)
+    }
+}
+
+/// [`Attention::mix`] to come.
+struct Mix<'a, T> {
+    attention: &'a Attention,
+    kv_head: usize,
+    shares: &'a [f32],
+    values: &'a [T],
+    visible: &'a Range<usize>,
+    out: &'a mut [f32],
+}
+
+impl<T: Kept> Task for Mix<'_, T> {
+    type Output = Result<()>;
+
+    #[inline(always)]
+    fn run<E: Eight>(self, _: E) -> Result<()> {
+        self.attention.mix(self.kv_head, self.shares, self.values, self.visible, self.out)
     }
 }
 
@@ -196,15 +235,15 @@ pub(super) trait Kept: Sized + IntoBytes + FromBytes + zerocopy::Immutable + Syn
     /// Rounds values. Of the two, the shorter bounds how many are written.
     fn write(values: &[f32], out: &mut [Self]);
 
-    /// The sum of the products of a head with a row of as many elements.
-    fn dot(q: &[f32], row: &[Self]) -> f32;
+    /// The products of a head with a row of as many elements, summed in eight lanes.
+    fn dot<E: Eight>(e: E, q: &[f32], row: &[Self]) -> [f32; LANES];
 
     /// `out += share * row`.
     fn add(share: f32, row: &[Self], out: &mut [f32]);
 }
 
 /// Partial sums of a dot product.
-const LANES: usize = 8;
+pub(super) const LANES: usize = 8;
 
 impl Kept for f32 {
     const ELEMENTS: usize = 1;
@@ -216,18 +255,21 @@ impl Kept for f32 {
         }
     }
 
-    #[inline]
-    fn dot(q: &[f32], row: &[f32]) -> f32 {
-        let mut sums = [0.0f32; LANES];
+    #[inline(always)]
+    fn dot<E: Eight>(e: E, q: &[f32], row: &[f32]) -> [f32; LANES] {
+        let mut sum = e.zero();
         let ((q, q_rest), (row, row_rest)) = (q.as_chunks::<LANES>(), row.as_chunks::<LANES>());
         for (q, row) in q.iter().zip(row) {
-            multiply(&mut sums, q, row);
+            sum = e.add(sum, e.mul(e.load(q), e.load(row)));
         }
-        multiply(&mut sums, q_rest, row_rest);
-        total(sums)
+        let mut sums = e.store(sum);
+        for ((sum, q), value) in sums.iter_mut().zip(q_rest).zip(row_rest) {
+            *sum += q * value;
+        }
+        sums
     }
 
-    #[inline]
+    #[inline(always)]
     fn add(share: f32, row: &[f32], out: &mut [f32]) {
         for (out, value) in out.iter_mut().zip(row) {
             *out += share * value;
@@ -243,20 +285,21 @@ impl Kept for [u8; 2] {
         write_f16(values, out);
     }
 
-    #[inline]
-    fn dot(q: &[f32], row: &[[u8; 2]]) -> f32 {
-        let mut sums = [0.0f32; LANES];
+    #[inline(always)]
+    fn dot<E: Eight>(e: E, q: &[f32], row: &[[u8; 2]]) -> [f32; LANES] {
+        let mut sum = e.zero();
         let ((q, q_rest), (row, row_rest)) = (q.as_chunks::<LANES>(), row.as_chunks::<LANES>());
         for (q, row) in q.iter().zip(row) {
-            multiply(&mut sums, q, &row.map(|half| from_f16(&half)));
+            sum = e.add(sum, e.mul(e.load(q), e.load_f16(row)));
         }
+        let mut sums = e.store(sum);
         for ((sum, q), half) in sums.iter_mut().zip(q_rest).zip(row_rest) {
             *sum += q * from_f16(half);
         }
-        total(sums)
+        sums
     }
 
-    #[inline]
+    #[inline(always)]
     fn add(share: f32, row: &[[u8; 2]], out: &mut [f32]) {
         for (out, half) in out.iter_mut().zip(row) {
             *out += share * from_f16(half);
@@ -272,18 +315,18 @@ impl Kept for [u8; BLOCK_BYTES] {
         write_q8_0(values, out);
     }
 
-    #[inline]
-    fn dot(q: &[f32], row: &[[u8; BLOCK_BYTES]]) -> f32 {
-        let mut sums = [0.0f32; LANES];
+    #[inline(always)]
+    fn dot<E: Eight>(e: E, q: &[f32], row: &[[u8; BLOCK_BYTES]]) -> [f32; LANES] {
+        let mut sum = e.zero();
         for (q, block) in q.as_chunks::<BLOCK>().0.iter().zip(row) {
             for (q, values) in q.as_chunks::<LANES>().0.iter().zip(values(block).as_chunks::<LANES>().0) {
-                multiply(&mut sums, q, values);
+                sum = e.add(sum, e.mul(e.load(q), e.load(values)));
             }
         }
-        total(sums)
+        e.store(sum)
     }
 
-    #[inline]
+    #[inline(always)]
     fn add(share: f32, row: &[[u8; BLOCK_BYTES]], out: &mut [f32]) {
         for (out, block) in out.as_chunks_mut::<BLOCK>().0.iter_mut().zip(row) {
             for (out, value) in out.iter_mut().zip(values(block)) {
@@ -293,21 +336,18 @@ impl Kept for [u8; BLOCK_BYTES] {
     }
 }
 
-#[inline]
-fn multiply(sums: &mut [f32; LANES], q: &[f32], row: &[f32]) {
-    for ((sum, q), value) in sums.iter_mut().zip(q).zip(row) {
-        *sum += q * value;
+/// The sum of the lanes of each of `N` products.
+#[inline(always)]
+pub(super) fn totals<const N: usize>(sums: &[[f32; LANES]; N]) -> [f32; N] {
+    let mut totals = [0.0; N];
+    for (total, [a, b, c, d, e, f, g, h]) in totals.iter_mut().zip(sums) {
+        *total = ((a + e) + (c + g)) + ((b + f) + (d + h));
     }
-}
-
-#[inline]
-fn total(sums: [f32; LANES]) -> f32 {
-    let [a, b, c, d, e, f, g, h] = sums;
-    ((a + e) + (c + g)) + ((b + f) + (d + h))
+    totals
 }
 
 /// The values of a block.
-#[inline]
+#[inline(always)]
 fn values(block: &[u8; BLOCK_BYTES]) -> [f32; BLOCK] {
     let [low, high, quants @ ..] = block;
     let step = from_f16(&[*low, *high]);
