@@ -86,14 +86,16 @@ impl Kernels {
     /// The table of quantised activations for a level, or the best one that this processor has.
     #[must_use]
     pub fn of(level: Level) -> &'static Self {
+        #[cfg(target_arch = "x86_64")]
         match level.min(Level::detect()) {
             Level::Scalar => &SCALAR,
-            #[cfg(target_arch = "x86_64")]
             Level::Avx2 => &AVX2,
-            #[cfg(target_arch = "x86_64")]
             Level::Avx512 => &AVX512,
-            #[cfg(not(target_arch = "x86_64"))]
-            _ => &SCALAR,
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        {
+            let _ = level;
+            &SCALAR
         }
     }
 

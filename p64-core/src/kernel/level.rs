@@ -1,7 +1,5 @@
 //! Which vector instructions the processor has.
 
-use core::sync::atomic::{AtomicU8, Ordering};
-
 /// Sets of instructions that there are kernels for, the slowest first. All give the same results.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
 #[non_exhaustive]
@@ -32,64 +30,31 @@ impl Level {
     /// virtual machine; later ones remember.
     #[must_use]
     pub fn detect() -> Self {
-        match FOUND.load(Ordering::Relaxed) {
-            0 => {
-                let found = detect();
-                FOUND.store(found.code(), Ordering::Relaxed);
-                found
-            }
-            code => Self::ALL.into_iter().find(|level| level.code() == code).unwrap_or(Self::Scalar),
-        }
+        #[cfg(target_arch = "x86_64")]
+        return super::arch::x86_64::found();
+        #[cfg(not(target_arch = "x86_64"))]
+        Self::Scalar
     }
 
     /// The level that products use: the best, unless [`Level::cap`] asked for less.
     #[must_use]
     pub fn current() -> Self {
-        let code = CAP.load(Ordering::Relaxed);
-        let cap = Self::ALL.into_iter().find(|level| level.code() == code);
-        cap.map_or_else(Self::detect, |cap| cap.min(Self::detect()))
+        #[cfg(target_arch = "x86_64")]
+        return super::arch::x86_64::allowed();
+        #[cfg(not(target_arch = "x86_64"))]
+        Self::Scalar
     }
 
     /// Makes all products of this process that begin from now on use at most this level: for comparisons.
     pub fn cap(self) {
-        CAP.store(self.code(), Ordering::Relaxed);
+        #[cfg(target_arch = "x86_64")]
+        super::arch::x86_64::cap(self);
     }
-
-    const fn code(self) -> u8 {
-        match self {
-            Self::Scalar => 1,
-            Self::Avx2 => 2,
-            Self::Avx512 => 3,
-        }
-    }
-}
-
-/// The code of the level that was found; 0 before.
-static FOUND: AtomicU8 = AtomicU8::new(0);
-/// The code of the level that is allowed; 0 for any.
-static CAP: AtomicU8 = AtomicU8::new(0);
-
-#[cfg(not(target_arch = "x86_64"))]
-const fn detect() -> Level {
-    Level::Scalar
-}
-
-#[cfg(target_arch = "x86_64")]
-fn detect() -> Level {
-    super::arch::x86_64::detect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn codes_tell_levels_apart_and_none_is_zero() {
-        for (index, level) in Level::ALL.into_iter().enumerate() {
-            assert_eq!(usize::from(level.code()), index + 1);
-        }
-        assert!(Level::Scalar < Level::Avx2 && Level::Avx2 < Level::Avx512);
-    }
 
     #[cfg(target_arch = "x86_64")]
     #[test]

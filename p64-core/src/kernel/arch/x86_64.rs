@@ -21,7 +21,7 @@ mod gemv;
 mod lanes;
 mod wide;
 
-pub(in super::super) use detect::detect;
+pub(in super::super) use detect::{allowed, cap, found};
 
 use super::super::{ExactRows, Level, Matrix, QuantizedRows, Rows, quantized};
 use super::{Portable, Task};

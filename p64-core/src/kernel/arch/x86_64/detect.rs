@@ -2,6 +2,7 @@
 
 use super::super::super::level::Level;
 use core::arch::x86_64::{__cpuid, __cpuid_count, _xgetbv};
+use core::sync::atomic::{AtomicU8, Ordering};
 
 /// Bits of leaf 1, register ECX.
 const OSXSAVE: u32 = 1 << 27;
@@ -16,8 +17,45 @@ const VNNI: u32 = 1 << 11;
 const YMM: u64 = 0b110;
 const ZMM: u64 = 0b1110_0110;
 
+/// The code of the level that was found; 0 before.
+static FOUND: AtomicU8 = AtomicU8::new(0);
+/// The code of the level that is allowed; 0 for any.
+static CAP: AtomicU8 = AtomicU8::new(0);
+
+/// The best level, asked for once.
+pub fn found() -> Level {
+    level(FOUND.load(Ordering::Relaxed)).unwrap_or_else(|| {
+        let found = detect();
+        FOUND.store(code(found), Ordering::Relaxed);
+        found
+    })
+}
+
+/// The best level that is allowed.
+pub fn allowed() -> Level {
+    let found = found();
+    level(CAP.load(Ordering::Relaxed)).map_or(found, |cap| cap.min(found))
+}
+
+/// Allows no better level.
+pub fn cap(level: Level) {
+    CAP.store(code(level), Ordering::Relaxed);
+}
+
+const fn code(level: Level) -> u8 {
+    match level {
+        Level::Scalar => 1,
+        Level::Avx2 => 2,
+        Level::Avx512 => 3,
+    }
+}
+
+fn level(of: u8) -> Option<Level> {
+    Level::ALL.into_iter().find(|level| code(*level) == of)
+}
+
 /// The best level (Intel's manual, volume 1, "Detection of AVX instructions").
-pub fn detect() -> Level {
+fn detect() -> Level {
     if __cpuid(0).eax < 7 {
         return Level::Scalar;
     }

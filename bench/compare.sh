@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# Our prompt and generation speed beside llama.cpp's: builds both, makes the models from those that `make model` fetched, runs them
+# in turns and prints the ratios. Options go to compare.py: --rounds 7, --threads 1,2, --only TEXT, --json FILE.
+# Half an hour; 1 GB below target/.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+scripts/setup_models.sh
+scripts/setup_llama.sh
+cargo build --release -p p64-cli
+p64=${CARGO_TARGET_DIR:-target}/release/p64
+out=target/bench
+mkdir -p "$out"
+libraries=target/llama/build
+c++ -std=c++17 -O2 -Wall -Wextra -Werror -isystem target/llama/source/include -isystem target/llama/source/ggml/include \
+    bench/llama_bench.cpp -o "$out/llama_bench" "$libraries/src/libllama.a" "$libraries"/ggml/src/libggml{,-cpu,-base}.a \
+    -lpthread -ldl -lm
+
+# The same content for both: a container, and the GGUF that it exports.
+make() { # NAME SOURCE [OPTION...]
+    local name=$1 source=$2
+    shift 2
+    [ -f "$out/$name.gguf" ] && return
+    "$p64" convert --quiet "$@" "$source" "$out/$name.p64"
+    "$p64" export --quiet "$out/$name.p64" "$out/$name.gguf"
+}
+make smollm2-q4_1 models/smollm2-135m-q4_1.gguf
+make smollm2-f16 models/smollm2-135m-q4_1.gguf --layout f16
+for profile in q8_0 q4_0 q4_k_m; do make "smollm2-$profile" "$out/smollm2-f16.gguf" --profile "$profile"; done
+make gemma3-q4_k_m models/gemma3-270m-q4_k_m.gguf
+exec python3 bench/compare.py --p64 "$p64" --llama "$out/llama_bench" "$@"
