@@ -33,7 +33,8 @@ impl ActivationBlock {
     ///
     /// Values that are all zero, or so small (below about 1e-34) that the step has no reciprocal, become zero. A value
     /// that is not finite makes the scale not finite, so that whatever is computed with the block is not finite either.
-    #[inline(always)]
+    // For vectors; where there are none, code is what is scarce.
+    #[cfg_attr(target_arch = "x86_64", inline(always))]
     #[must_use]
     pub fn quantize(values: &[f32; 32]) -> Self {
         // Eight lanes, for vectors. A comparison passes NaN over, a sum of products with zero does not: 0 * inf and 0 * NaN

@@ -5,14 +5,14 @@ use super::exp::exp;
 use crate::kernel::arch::{Eight, Task, dispatch};
 
 /// `x / (1 + exp(-x))`.
-#[inline(always)]
+#[cfg_attr(target_arch = "x86_64", inline(always))]
 #[must_use]
 pub fn silu(x: f32) -> f32 {
     x / (1.0 + exp(-x))
 }
 
 /// `0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3)))`, the usual approximation of `x * normal_cdf(x)`.
-#[inline(always)]
+#[cfg_attr(target_arch = "x86_64", inline(always))]
 #[must_use]
 pub fn gelu(x: f32) -> f32 {
     const SQRT_2_OVER_PI: f32 = 0.797_884_6;
@@ -21,7 +21,7 @@ pub fn gelu(x: f32) -> f32 {
 }
 
 /// `tanh(x)` with an error of some 2^-23: enough where 1 is added to it.
-#[inline(always)]
+#[cfg_attr(target_arch = "x86_64", inline(always))]
 fn tanh(x: f32) -> f32 {
     let t = exp(-2.0 * x.abs());
     ((1.0 - t) / (1.0 + t)).copysign(x)
@@ -29,7 +29,7 @@ fn tanh(x: f32) -> f32 {
 
 /// [`gelu`] as GGML's CPU code evaluates it in gated networks, through a table indexed by f16: argument and result are
 /// rounded to f16. Arguments that f16 does not hold, which GGML turns to infinity, are not rounded.
-#[inline(always)]
+#[cfg_attr(target_arch = "x86_64", inline(always))]
 #[must_use]
 pub fn gelu_f16(x: f32) -> f32 {
     /// The smallest magnitude that rounds to infinity.
@@ -40,7 +40,7 @@ pub fn gelu_f16(x: f32) -> f32 {
 }
 
 /// The nearest f16, as `f32`, of a number below 65520 in magnitude; ties to even. As operations that vectors have.
-#[inline(always)]
+#[cfg_attr(target_arch = "x86_64", inline(always))]
 fn nearest_f16(x: f32) -> f32 {
     /// Smallest normal number.
     const NORMAL: f32 = 6.103_515_6e-5;

@@ -9,7 +9,7 @@ use crate::kernel::arch::Eight;
 use core::ops::Range;
 
 /// Keys that are multiplied together.
-const KEYS: usize = 4;
+const KEYS: usize = if cfg!(target_arch = "x86_64") { 4 } else { 1 };
 
 /// Elements of a head's output that are summed together.
 const PART: usize = 64;
@@ -138,7 +138,7 @@ impl Attention {
         for (start, out) in (0..).step_by(PART / V::ELEMENTS).zip(out.chunks_mut(PART)) {
             let heads = shares.iter().zip(self.heads(kv_head, values, visible)?);
             // Of a whole part the length is known, so that its sums stay in registers.
-            if let Some(out) = out.as_mut_array::<PART>() {
+            if let Some(out) = out.as_mut_array::<PART>().filter(|_| cfg!(target_arch = "x86_64")) {
                 let mut sums = [0.0; PART];
                 for (share, value) in heads {
                     let value = value.get(start..start + PART / V::ELEMENTS).unwrap_or_default();

@@ -5,7 +5,8 @@
 /// 88.73 up, NaN for NaN.
 ///
 /// `x = n ln 2 + r` with `|r| <= ln 2 / 2`; the polynomial of degree 6 has the smallest relative error for `e^r`, 2^-28.
-#[inline(always)]
+// Vectors need it inlined; where there are none, code is what is scarce.
+#[cfg_attr(target_arch = "x86_64", inline(always))]
 #[must_use]
 pub(crate) fn exp(x: f32) -> f32 {
     /// Adding it leaves no fraction bits, so that the addition itself rounds, and the integer is in the lowest bits.
