@@ -24,16 +24,16 @@ impl Task for Softmax<'_> {
         let Self(x) = self;
         let largest = largest(x);
         let mut sums = [0.0f64; LANES];
-        let (chunks, rest) = x.as_chunks_mut::<LANES>();
+        let (chunks, rest) = chunks(x);
         for chunk in chunks {
             for (x, sum) in chunk.iter_mut().zip(&mut sums) {
                 *x = exp(*x - largest);
                 *sum += f64::from(*x);
             }
         }
-        for (x, sum) in rest.iter_mut().zip(&mut sums) {
+        for (i, x) in rest.iter_mut().enumerate() {
             *x = exp(*x - largest);
-            *sum += f64::from(*x);
+            sums[i % LANES] += f64::from(*x);
         }
         let [a, b, c, d, e, f, g, h] = sums;
         let sum = ((a + e) + (c + g)) + ((b + f) + (d + h));
@@ -45,17 +45,21 @@ impl Task for Softmax<'_> {
     }
 }
 
+/// Whole vectors and the rest; where there are no vectors, all of it is the rest, and the code there once.
 #[inline(always)]
-fn largest(x: &[f32]) -> f32 {
+fn chunks(x: &mut [f32]) -> (&mut [[f32; LANES]], &mut [f32]) {
+    if cfg!(target_arch = "x86_64") { x.as_chunks_mut() } else { (&mut [], x) }
+}
+
+#[inline(always)]
+fn largest(x: &mut [f32]) -> f32 {
     let mut lanes = [f32::NEG_INFINITY; LANES];
-    let (chunks, rest) = x.as_chunks::<LANES>();
+    let (chunks, rest) = chunks(x);
     for chunk in chunks {
         for (lane, x) in lanes.iter_mut().zip(chunk) {
             *lane = if *x > *lane { *x } else { *lane };
         }
     }
-    for (lane, x) in lanes.iter_mut().zip(rest) {
-        *lane = if *x > *lane { *x } else { *lane };
-    }
-    lanes.into_iter().fold(f32::NEG_INFINITY, f32::max)
+    let lanes = lanes.into_iter().fold(f32::NEG_INFINITY, f32::max);
+    rest.iter().copied().fold(lanes, f32::max)
 }
