@@ -61,7 +61,7 @@ slice $m4 15000 950
 slice $riscv 19500 -
 decode $m0 92500 -
 decode $m4 85400 -
-decode $riscv 108200 -"
+decode $riscv 108700 -"
 for target in "$m0" "$m4" "$riscv"; do
     cross build --quiet --release --manifest-path tests/firmware-check/Cargo.toml --target "$target"
 done
