@@ -17,22 +17,24 @@ FOLDER = pathlib.Path("target/bench")
 MODELS = ["smollm2-q4_1", "smollm2-q8_0", "smollm2-q4_0", "smollm2-q4_k_m", "smollm2-f16", "gemma3-q4_k_m"]
 
 
-def run(command):
-    """What a program prints, on as many CPUs as it has threads."""
-    done = subprocess.run(command, capture_output=True, text=True)
+def run(command, threads):
+    """What a program prints, on as many CPUs as it has threads: the same for both."""
+    cpus = sorted(os.sched_getaffinity(0))[:threads]
+    pin = lambda: os.sched_setaffinity(0, cpus)  # noqa: E731
+    done = subprocess.run(command, capture_output=True, text=True, preexec_fn=pin)
     if done.returncode != 0:
         sys.exit(f"{' '.join(command)}: {done.stdout}{done.stderr}")
     return done.stdout
 
 
 def ours(p64, model, sizes, threads):
-    text = run([p64, "bench", "--quiet", "--json", *sizes, "-t", str(threads), "-r", "1", f"{FOLDER / model}.p64"])
+    text = run([p64, "bench", "--quiet", "--json", *sizes, "-t", str(threads), "-r", "1", f"{FOLDER / model}.p64"], threads)
     found = json.loads(text)
     return {"pp": found["pp_tok_s"], "tg": found["tg_tok_s"], "weights": found["weight_bytes_per_token"], "level": found["level"]}
 
 
 def theirs(llama, model, sizes, threads):
-    lines = run([llama, f"{FOLDER / model}.gguf", *sizes, "-t", str(threads), "-r", "1"]).splitlines()
+    lines = run([llama, f"{FOLDER / model}.gguf", *sizes, "-t", str(threads), "-r", "1"], threads).splitlines()
     found = dict(line.split() for line in lines)
     return {name: float(found[name]) for name in ("pp", "tg") if name in found}
 

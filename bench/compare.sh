@@ -17,15 +17,15 @@ c++ -std=c++17 -O2 -Wall -Wextra -Werror -isystem target/llama/source/include -i
     -lpthread -ldl -lm
 
 # The same content for both: a container, and the GGUF that it exports.
-make() { # NAME SOURCE [OPTION...]
+model() { # NAME SOURCE [OPTION...]
     local name=$1 source=$2
     shift 2
     [ -f "$out/$name.gguf" ] && return
     "$p64" convert --quiet "$@" "$source" "$out/$name.p64"
     "$p64" export --quiet "$out/$name.p64" "$out/$name.gguf"
 }
-make smollm2-q4_1 models/smollm2-135m-q4_1.gguf
-make smollm2-f16 models/smollm2-135m-q4_1.gguf --layout f16
-for profile in q8_0 q4_0 q4_k_m; do make "smollm2-$profile" "$out/smollm2-f16.gguf" --profile "$profile"; done
-make gemma3-q4_k_m models/gemma3-270m-q4_k_m.gguf
+model smollm2-q4_1 models/smollm2-135m-q4_1.gguf
+model smollm2-f16 models/smollm2-135m-q4_1.gguf --layout f16
+for profile in q8_0 q4_0 q4_k_m; do model "smollm2-$profile" "$out/smollm2-f16.gguf" --profile "$profile"; done
+model gemma3-q4_k_m models/gemma3-270m-q4_k_m.gguf
 exec python3 bench/compare.py --p64 "$p64" --llama "$out/llama_bench" "$@"

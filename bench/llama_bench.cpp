@@ -53,8 +53,9 @@ int measure(int argc, char **argv) {
     int prompt = 512, generated = 128, threads = 1, repetitions = 1;
     for (int i = 2; i + 1 < argc; i += 2) {
         const std::string name = argv[i];
-        int &value = name == "-p" ? prompt : name == "-n" ? generated : name == "-t" ? threads : repetitions;
-        value = std::atoi(argv[i + 1]);
+        int *value = name == "-p" ? &prompt : name == "-n" ? &generated : name == "-t" ? &threads : name == "-r" ? &repetitions : nullptr;
+        if (value == nullptr) throw std::runtime_error("no option of this program: " + name);
+        *value = std::atoi(argv[i + 1]);
     }
     llama_log_set(only_errors, nullptr);
     llama_backend_init();

@@ -109,6 +109,9 @@ fn bench_gives_medians() {
         assert!(samples[0] > 0.0);
         assert_eq!(bench[name].as_f64(), Some(samples[1]));
     }
+    let scalar = p64_on("bench --json {} -p 8 -n 0 -t 1 -r 1 --level scalar", &tiny()).ok().object();
+    assert_eq!(scalar["level"], "scalar");
+    assert!(["scalar", "avx2", "avx512"].contains(&bench["level"].as_str().expect("a level")));
     let only_pp = p64_on("bench --json {} -p 8 -n 0 -t 1 -r 1", &tiny()).ok().object();
     assert!(only_pp["tg_tok_s"].is_null() && only_pp["pp_tok_s"].is_number());
 }

@@ -73,7 +73,7 @@ fn multiply(weights: &[f32], x: &[f32], sums: &mut [f32; LANES]) {
 }
 
 /// The sum of the lanes, in the order that every level keeps.
-#[inline]
+#[inline(always)]
 pub(super) fn total(sums: [f32; LANES]) -> f32 {
     let [a, b, c, d, e, f, g, h] = sums;
     ((a + e) + (c + g)) + ((b + f) + (d + h))

@@ -121,8 +121,8 @@ impl<'d> Digesting<'d> {
         self.inputs
     }
 
-    /// The digests, when the other thread has them, in lower-case hexadecimal digits; to be asked for once. The last of the
-    /// progress is told in any case, so that who shows it sees this phase end.
+    /// The digests, when the other thread has them, in lower-case hexadecimal digits; to be asked for once. Where there are
+    /// files, the last of the progress is told in any case, so that who shows it sees this phase end.
     pub fn wait(&self, progress: &mut dyn FnMut(Progress)) -> Result<Vec<String>> {
         let total = self.inputs.iter().map(Input::len).sum();
         let mut told = |done| progress(Progress { phase: Phase::Digest, done, total });
@@ -134,7 +134,9 @@ impl<'d> Digesting<'d> {
                 Some(Err(RecvTimeoutError::Disconnected)) | None => break digests(self.inputs, &Shared::default())?,
             }
         };
-        told(total);
+        if total > 0 {
+            told(total);
+        }
         Ok(digests)
     }
 }

@@ -14,6 +14,7 @@
 use super::attention::Attention;
 use crate::error::Result;
 use crate::kernel::arch::{Eight, Task, dispatch};
+use crate::kernel::exact::total;
 use crate::quant::float::{from_f16, to_f16};
 use core::fmt;
 use core::marker::PhantomData;
@@ -340,8 +341,8 @@ impl Kept for [u8; BLOCK_BYTES] {
 #[inline(always)]
 pub(super) fn totals<const N: usize>(sums: &[[f32; LANES]; N]) -> [f32; N] {
     let mut totals = [0.0; N];
-    for (total, [a, b, c, d, e, f, g, h]) in totals.iter_mut().zip(sums) {
-        *total = ((a + e) + (c + g)) + ((b + f) + (d + h));
+    for (sum, lanes) in totals.iter_mut().zip(sums) {
+        *sum = total(*lanes);
     }
     totals
 }

@@ -1,6 +1,10 @@
 //! Every level of instructions against portable code: the same bits.
 
 use super::seeds::Rng;
+use crate::kernel::generic::activation::{gelu_f16_gate, gelu_gate, silu_gate};
+use crate::kernel::generic::attention::Attention;
+use crate::kernel::generic::cache::{BLOCK_BYTES, Rows as Cached, write_f16, write_q8_0};
+use crate::kernel::generic::softmax::softmax;
 use crate::kernel::matmul::activations_len;
 use crate::kernel::{Kernels, Level, Matrix, Rows, is_supported};
 use crate::layout::dtype::DType;
@@ -62,5 +66,48 @@ fn a_poisoned_position_is_alone() {
                 assert_eq!(!f32::from_bits(bits).is_finite(), poisoned, "{dtype} {} at {i}", level.name());
             }
         }
+    }
+}
+
+/// Everything that is compiled for each level without being a product of a matrix, one after the other.
+fn steps() -> Vec<f32> {
+    let mut rng = Rng::new(11);
+    let mut all = Vec::new();
+    // Around the vectors' lengths, and a head of more than one part and a half.
+    for (head_dim, positions) in [(64, 1), (96, 7), (32, 40), (160, 9)] {
+        let heads = Attention { n_head: 4, n_kv_head: 2, head_dim, scale: 0.17, softcap: None };
+        let (q, kv) = (rng.activations(4 * head_dim), rng.activations(positions * 2 * head_dim));
+        let (mut halves, mut blocks) = (std::vec![[0; 2]; kv.len()], std::vec![[0; BLOCK_BYTES]; kv.len() / 32]);
+        write_f16(&kv, &mut halves);
+        write_q8_0(&kv, &mut blocks);
+        for rows in [Cached::f32(&kv), Cached::f16(&halves), Cached::q8_0(&blocks)] {
+            let (mut scores, mut out) = (std::vec![0.0; positions], std::vec![0.0; q.len()]);
+            heads.attend(&q, rows, rows, 0..positions, &mut scores, &mut out).expect("lengths fit");
+            all.extend(out);
+        }
+    }
+    for len in [1, 7, 8, 33, 1000] {
+        let mut x = rng.activations(len);
+        softmax(&mut x);
+        all.extend(&x);
+        for gate in [silu_gate, gelu_gate, gelu_f16_gate] {
+            let (mut x, up) = (rng.activations(len), rng.activations(len));
+            gate(&mut x, &up);
+            all.extend(&x);
+        }
+    }
+    all
+}
+
+/// The one test that lowers the cap of the process: what runs beside it must come out the same, which is the point.
+#[test]
+fn attention_and_activations_are_the_same_on_every_level() {
+    let results = Level::ALL.map(|level| {
+        level.cap();
+        steps().iter().map(|value| value.to_bits()).collect::<Vec<_>>()
+    });
+    assert!(results[0].len() > 5000);
+    for (level, result) in Level::ALL.iter().zip(&results) {
+        assert!(*result == results[0], "{}", level.name());
     }
 }

@@ -1,5 +1,6 @@
 //! Products with weights that are floating-point numbers, on eight lanes as the portable kernel sums them.
 
+use super::super::Eight;
 use super::lanes::Lanes;
 use crate::kernel::Matrix;
 use crate::kernel::exact::total;
@@ -40,7 +41,7 @@ impl Float<4> for F32 {
 impl Float<2> for F16 {
     #[inline(always)]
     fn load<L: Lanes>(l: L, bytes: &[[u8; 2]; LANES]) -> __m256 {
-        l.halves_to_f32(l.load_128(bytes.as_flattened().first_chunk().unwrap_or(&[0; 16])))
+        l.load_f16(bytes)
     }
 
     #[inline(always)]

@@ -31,12 +31,6 @@ pub(super) struct Factors<const GROUPS: usize, const S: usize> {
     pub mins: [[__m256; S]; GROUPS],
 }
 
-/// Eight f16 numbers.
-#[inline(always)]
-fn halves<L: Lanes>(l: L, numbers: [[u8; 2]; 8]) -> __m256 {
-    l.halves_to_f32(l.load_128(numbers.as_flattened().first_chunk().unwrap_or(&[0; 16])))
-}
-
 /// Two f16 numbers of each of eight blocks.
 #[inline(always)]
 fn pairs<L: Lanes>(l: L, pairs: [[u8; 4]; 8]) -> [__m256; 2] {

@@ -226,44 +226,36 @@ impl Lanes for Avx512 {
     }
 }
 
-/// [`Eight`] of a type with [`Lanes`].
-macro_rules! eight {
-    ($type:ident) => {
-        impl Eight for $type {
-            type F32 = __m256;
+impl<L: Lanes> Eight for L {
+    type F32 = __m256;
 
-            #[inline(always)]
-            fn zero(self) -> __m256 {
-                self.zero_f32()
-            }
+    #[inline(always)]
+    fn zero(self) -> __m256 {
+        self.zero_f32()
+    }
 
-            #[inline(always)]
-            fn load(self, from: &[f32; 8]) -> __m256 {
-                self.load_f32(from)
-            }
+    #[inline(always)]
+    fn load(self, from: &[f32; 8]) -> __m256 {
+        self.load_f32(from)
+    }
 
-            #[inline(always)]
-            fn load_f16(self, from: &[[u8; 2]; 8]) -> __m256 {
-                self.halves_to_f32(self.load_128(from.as_flattened().first_chunk().unwrap_or(&[0; 16])))
-            }
+    #[inline(always)]
+    fn load_f16(self, from: &[[u8; 2]; 8]) -> __m256 {
+        self.halves_to_f32(self.load_128(from.as_flattened().first_chunk().unwrap_or(&[0; 16])))
+    }
 
-            #[inline(always)]
-            fn add(self, a: __m256, b: __m256) -> __m256 {
-                self.add_f32(a, b)
-            }
+    #[inline(always)]
+    fn add(self, a: __m256, b: __m256) -> __m256 {
+        self.add_f32(a, b)
+    }
 
-            #[inline(always)]
-            fn mul(self, a: __m256, b: __m256) -> __m256 {
-                self.mul_f32(a, b)
-            }
+    #[inline(always)]
+    fn mul(self, a: __m256, b: __m256) -> __m256 {
+        self.mul_f32(a, b)
+    }
 
-            #[inline(always)]
-            fn store(self, from: __m256) -> [f32; 8] {
-                self.store_f32(from)
-            }
-        }
-    };
+    #[inline(always)]
+    fn store(self, from: __m256) -> [f32; 8] {
+        self.store_f32(from)
+    }
 }
-
-eight!(Avx2);
-eight!(Avx512);

@@ -1,107 +1,50 @@
 //! Formats with 32 values in a block.
 
+use super::super::super::Eight;
 use super::super::lanes::Lanes;
-use super::{Factors, Vectors, halves, nibbles, pairs};
+use super::{Factors, Vectors, nibbles, pairs};
 use crate::quant::{iq4_nl, q4_0, q4_1, q5_0, q5_1, q8_0};
 use core::arch::x86_64::__m256i;
 use zerocopy::transmute_ref;
 
-impl Vectors<{ q4_0::BYTES }, 1, 1> for q4_0::Format {
-    const OFFSET: i32 = 8;
-    const MINS: bool = false;
+/// [`Vectors`] of a format: its offset, whether it has minima, its factors, and the integers of a block.
+macro_rules! vectors {
+    ($($format:ident: $offset:literal, $mins:literal, $factors:ident, |$l:ident, $raw:ident| $quants:expr;)*) => {
+        $(
+            impl Vectors<{ $format::BYTES }, 1, 1> for $format::Format {
+                const OFFSET: i32 = $offset;
+                const MINS: bool = $mins;
 
-    #[inline(always)]
-    fn quants<L: Lanes>(l: L, block: &[u8; q4_0::BYTES], _group: usize) -> [__m256i; 2] {
-        let raw: &q4_0::Raw = transmute_ref!(block);
-        nibbles(l, &raw.quants)
-    }
+                #[inline(always)]
+                fn quants<L: Lanes>($l: L, block: &[u8; $format::BYTES], _group: usize) -> [__m256i; 2] {
+                    let $raw: &$format::Raw = transmute_ref!(block);
+                    $quants
+                }
 
-    #[inline(always)]
-    fn factors<L: Lanes>(l: L, blocks: &[&[u8; q4_0::BYTES]; 8]) -> Factors<1, 1> {
-        only_scales(l, blocks)
-    }
+                #[inline(always)]
+                fn factors<L: Lanes>(l: L, blocks: &[&[u8; $format::BYTES]; 8]) -> Factors<1, 1> {
+                    $factors(l, blocks)
+                }
+            }
+        )*
+    };
 }
 
-impl Vectors<{ q4_1::BYTES }, 1, 1> for q4_1::Format {
-    const OFFSET: i32 = 0;
-    const MINS: bool = true;
-
-    #[inline(always)]
-    fn quants<L: Lanes>(l: L, block: &[u8; q4_1::BYTES], _group: usize) -> [__m256i; 2] {
-        let raw: &q4_1::Raw = transmute_ref!(block);
-        nibbles(l, &raw.quants)
-    }
-
-    #[inline(always)]
-    fn factors<L: Lanes>(l: L, blocks: &[&[u8; q4_1::BYTES]; 8]) -> Factors<1, 1> {
-        scales_and_mins(l, blocks)
-    }
+vectors! {
+    q4_0: 8, false, only_scales, |l, raw| nibbles(l, &raw.quants);
+    q4_1: 0, true, scales_and_mins, |l, raw| nibbles(l, &raw.quants);
+    q5_0: 16, false, only_scales, |l, raw| fifth(l, nibbles(l, &raw.quants), raw.fifth);
+    q5_1: 0, true, scales_and_mins, |l, raw| fifth(l, nibbles(l, &raw.quants), raw.fifth);
+    q8_0: 0, false, only_scales, |l, raw| bytes(l, &raw.quants);
+    iq4_nl: 0, false, only_scales, |l, raw| steps(l, &raw.quants);
 }
 
-impl Vectors<{ q5_0::BYTES }, 1, 1> for q5_0::Format {
-    const OFFSET: i32 = 16;
-    const MINS: bool = false;
-
-    #[inline(always)]
-    fn quants<L: Lanes>(l: L, block: &[u8; q5_0::BYTES], _group: usize) -> [__m256i; 2] {
-        let raw: &q5_0::Raw = transmute_ref!(block);
-        fifth(l, nibbles(l, &raw.quants), raw.fifth)
-    }
-
-    #[inline(always)]
-    fn factors<L: Lanes>(l: L, blocks: &[&[u8; q5_0::BYTES]; 8]) -> Factors<1, 1> {
-        only_scales(l, blocks)
-    }
-}
-
-impl Vectors<{ q5_1::BYTES }, 1, 1> for q5_1::Format {
-    const OFFSET: i32 = 0;
-    const MINS: bool = true;
-
-    #[inline(always)]
-    fn quants<L: Lanes>(l: L, block: &[u8; q5_1::BYTES], _group: usize) -> [__m256i; 2] {
-        let raw: &q5_1::Raw = transmute_ref!(block);
-        fifth(l, nibbles(l, &raw.quants), raw.fifth)
-    }
-
-    #[inline(always)]
-    fn factors<L: Lanes>(l: L, blocks: &[&[u8; q5_1::BYTES]; 8]) -> Factors<1, 1> {
-        scales_and_mins(l, blocks)
-    }
-}
-
-impl Vectors<{ q8_0::BYTES }, 1, 1> for q8_0::Format {
-    const OFFSET: i32 = 0;
-    const MINS: bool = false;
-
-    #[inline(always)]
-    fn quants<L: Lanes>(l: L, block: &[u8; q8_0::BYTES], _group: usize) -> [__m256i; 2] {
-        let raw: &q8_0::Raw = transmute_ref!(block);
-        let ([first, last], _) = raw.quants.as_chunks::<16>() else { return [l.zero_i32(); 2] };
-        let (first, last) = (first.map(i8::cast_unsigned), last.map(i8::cast_unsigned));
-        [l.widen_signed(l.load_128(&first)), l.widen_signed(l.load_128(&last))]
-    }
-
-    #[inline(always)]
-    fn factors<L: Lanes>(l: L, blocks: &[&[u8; q8_0::BYTES]; 8]) -> Factors<1, 1> {
-        only_scales(l, blocks)
-    }
-}
-
-impl Vectors<{ iq4_nl::BYTES }, 1, 1> for iq4_nl::Format {
-    const OFFSET: i32 = 0;
-    const MINS: bool = false;
-
-    #[inline(always)]
-    fn quants<L: Lanes>(l: L, block: &[u8; iq4_nl::BYTES], _group: usize) -> [__m256i; 2] {
-        let raw: &iq4_nl::Raw = transmute_ref!(block);
-        steps(l, &raw.quants)
-    }
-
-    #[inline(always)]
-    fn factors<L: Lanes>(l: L, blocks: &[&[u8; iq4_nl::BYTES]; 8]) -> Factors<1, 1> {
-        only_scales(l, blocks)
-    }
+/// 32 signed bytes.
+#[inline(always)]
+fn bytes<L: Lanes>(l: L, quants: &[i8; 32]) -> [__m256i; 2] {
+    let ([first, last], _) = quants.as_chunks::<16>() else { return [l.zero_i32(); 2] };
+    let (first, last) = (first.map(i8::cast_unsigned), last.map(i8::cast_unsigned));
+    [l.widen_signed(l.load_128(&first)), l.widen_signed(l.load_128(&last))]
 }
 
 /// The steps that 32 nibbles stand for.
@@ -126,7 +69,7 @@ fn fifth<L: Lanes>(l: L, [low, high]: [__m256i; 2], bits: [u8; 4]) -> [__m256i; 
 /// Of blocks that begin with a scale in f16.
 #[inline(always)]
 fn only_scales<L: Lanes, const BYTES: usize>(l: L, blocks: &[&[u8; BYTES]; 8]) -> Factors<1, 1> {
-    let scales = halves(l, blocks.map(|block| *block.first_chunk().unwrap_or(&[0; 2])));
+    let scales = l.load_f16(&blocks.map(|block| *block.first_chunk().unwrap_or(&[0; 2])));
     Factors { scales: [[scales]], mins: [[scales]] }
 }
 

@@ -1,8 +1,9 @@
 //! Formats with 256 values in a block, in eight groups.
 
+use super::super::super::Eight;
 use super::super::lanes::Lanes;
 use super::nibbles::steps;
-use super::{Factors, Vectors, count, halves, words};
+use super::{Factors, Vectors, count, words};
 use crate::quant::float::from_f16;
 use crate::quant::scales::six_bit_sixteen;
 use crate::quant::{iq4_xs, q2_k, q3_k, q4_k, q4_k_soa, q5_k, q6_k};
@@ -69,7 +70,7 @@ impl Vectors<{ q4_k_soa::BYTES }, 8, 1> for q4_k_soa::Format {
         let (mut first, mut last) = ([l.zero_f32(); 8], [l.zero_f32(); 8]);
         for ((first, last), block) in first.iter_mut().zip(&mut last).zip(blocks) {
             let raw: &q4_k_soa::Raw = transmute_ref!(*block);
-            (*first, *last) = (halves(l, raw.scales), halves(l, raw.mins));
+            (*first, *last) = (l.load_f16(&raw.scales), l.load_f16(&raw.mins));
         }
         by_group(l, first, last)
     }
