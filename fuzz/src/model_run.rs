@@ -113,10 +113,21 @@ fn pass<'w>(
     let mut scratch = Scratch::new(config, 2, context, &mut floats, &mut blocks)?;
     let mut options = Options { activations, ..Options::default() };
     let mut logits = vec![f32::NAN; model.n_vocab()];
+    let mut before = 0;
     for batch in batches {
-        forward(model, batch, &mut kv, &mut scratch, &mut options, Logits::Last(&mut logits))?;
+        forward(model, batch, &mut kv, &mut scratch, &mut options, Logits::Last(&mut logits))
+            .map_err(|error| counted_from(before, error))?;
+        before += u32::try_from(batch.len()).expect("two at most");
     }
     Ok(logits)
+}
+
+/// A refused token's place counts from the start of its batch; here from the first of all tokens.
+fn counted_from(before: u32, mut error: Error) -> Error {
+    if let Place::Token(index) = &mut error.place {
+        *index += before;
+    }
+    error
 }
 
 /// Whether the model was made for fewer positions than are tried otherwise.
