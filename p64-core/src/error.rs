@@ -275,6 +275,7 @@ codes! {
     UnknownDType = 76, "unknown-dtype", Unsupported, "§7.2", "element type {f} is not in the registry; the bytes are kept as they are";
     StringsTail = 77, "strings-tail", Malformed, "§8", "the string table holds bytes after the last name";
     ManifoldRole = 78, "manifold-role", Malformed, "§7.1", "manifold index {f} does not go with the role: layer roles are below {e}, all others at it";
+    PartialTile = 79, "partial-tile", Malformed, "§7.2.2", "{f} rows in each matrix are no multiple of {e}, which the type has side by side";
 
     // Blobs
     BlobAlignment = 90, "blob-alignment", Malformed, "§14.12", "blob offset {F} is not a multiple of {E}";

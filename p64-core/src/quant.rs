@@ -102,6 +102,7 @@ pub mod q6_k;
 pub mod q8_0;
 pub mod scales;
 pub mod ternary;
+pub mod tile;
 pub mod tq1_0;
 pub mod tq2_0;
 

@@ -93,6 +93,8 @@ pub enum p64_status {
     P64_STATUS_STRINGS_TAIL = 77,
     /// Manifold index `found` does not go with the role: layer roles are below `expected`, all others at it.
     P64_STATUS_MANIFOLD_ROLE = 78,
+    /// `found` rows in each matrix are no multiple of `expected`, which the type has side by side.
+    P64_STATUS_PARTIAL_TILE = 79,
     /// Blob offset `found` is not a multiple of `expected`.
     P64_STATUS_BLOB_ALIGNMENT = 90,
     /// Blob begins at `found`, before the preceding one ends at `expected`.

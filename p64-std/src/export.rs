@@ -27,7 +27,6 @@ use p64_core::container::Container;
 use p64_core::metadata::Metadata;
 use p64_core::validate::Integrity;
 use part::{Outgoing, Part};
-use stand_in::StandIn;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
 use std::io::Cursor;
@@ -178,7 +177,7 @@ fn plan<'a>(stored: &Stored<'a>, output: &Path) -> Result<Vec<Part<'a>>> {
     let order = table_order(stored, &provenance).map_err(refuse)?;
     let order = order.into_iter().map(Outgoing::new).collect::<Result<Vec<_>>>()?;
     // What the keys say of the weights is true of the source's.
-    if provenance.is_quantized || order.iter().any(|tensor| !matches!(tensor.stand_in, StandIn::Same(_))) {
+    if provenance.is_quantized || order.iter().any(|tensor| !tensor.stand_in.is_lossless()) {
         let types = order.iter().map(|tensor| (tensor.stand_in.dtype(), tensor.stored.info.shape()));
         let pairs = file_type::renewed(&metadata, types);
         let bytes = Cow::Owned(pairs.pair_bytes().to_vec());

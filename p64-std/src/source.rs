@@ -4,6 +4,7 @@
 //! open      GGUF, P64 or another format, told by its first bytes -> OpenSource
 //! tensors   OpenSource -> SourceTensor: a name and a Payload, whose bytes are read on demand
 //! adapt     a Payload over other payloads: rows in another order, several tensors stacked, another element type
+//! tiles     a Payload over one that has its rows arranged otherwise; SourceTensor has row after row
 //! ```
 //!
 //! Nothing here holds more of a payload in memory than was asked for.
@@ -11,9 +12,12 @@
 mod files;
 mod model;
 mod payload;
+mod tiles;
 
 pub use files::OpenSource;
+pub(crate) use files::container_payload;
 pub use payload::Payload;
+pub(crate) use tiles::Rearranged;
 
 use p64_core::Role;
 use p64_core::layout::tensor::RawTensorEntry;
@@ -36,7 +40,13 @@ impl<'s> SourceTensor<'s> {
     /// A tensor that keeps its name.
     #[must_use]
     pub fn new(name: impl Into<String>, source_offset: u64, payload: impl Payload + 's) -> Self {
-        Self { name: name.into(), source_offset, source_name_hash: None, role: None, payload: Box::new(payload) }
+        // Whoever reads a model finds row after row.
+        let stock = payload.dtype().stock();
+        let payload: Box<dyn Payload + 's> = match Rearranged::new(payload, stock) {
+            Ok(rearranged) => Box::new(rearranged),
+            Err(payload) => Box::new(payload),
+        };
+        Self { name: name.into(), source_offset, source_name_hash: None, role: None, payload }
     }
 
     /// A tensor that no file had.

@@ -2,7 +2,7 @@
 
 use crate::assemble::{Assembly, TensorSpec, string_area, tokenizer};
 use crate::mutate::{at, entry, put_u16, put_u32, refix, u32_at, usize_at};
-use p64_core::Code;
+use p64_core::{Code, DType};
 
 /// A change to the small valid file.
 type Break = fn(&mut Vec<u8>);
@@ -93,6 +93,11 @@ pub fn file(code: Code) -> Option<Vec<u8>> {
         Code::UnusedDimension => changed(|f| set(f, 1, 28, 1)),
         Code::ShapeOverflow => built(|a| a.tensors[8].dims = vec![u32::MAX; 4]),
         Code::PartialBlock => changed(|f| set(f, 1, 16, 33)),
+        // Tensor 1 has not 16 rows.
+        Code::PartialTile => changed(|f| {
+            let at = entry(f, 1, 6);
+            put_u16(f, at, DType::F32_R16.id());
+        }),
         Code::BlobSize => changed(|f| set(f, 1, 36, 101)),
         Code::ManifoldIndex => changed(|f| set(f, 1, 8, 3)),
         Code::ReservedEntry => changed(|f| set(f, 1, 60, 1)),

@@ -36,7 +36,9 @@ fn assert_same_bits(dtype: DType, ours: &[f32], golden: &[f32]) {
 
 #[test]
 fn every_supported_type_decodes_to_the_golden_bits() {
-    let supported: Vec<_> = DType::ALL.iter().copied().filter(|dtype| is_supported(*dtype)).collect();
+    // Types with rows side by side have the blocks of others (`p64_core::quant::tile`).
+    let stock = DType::ALL.iter().copied().filter(|dtype| !dtype.is_tiled());
+    let supported: Vec<_> = stock.filter(|dtype| is_supported(*dtype)).collect();
     assert_eq!(supported.len(), 30);
     for dtype in supported {
         let (blocks, values) = golden_pair(dtype);

@@ -4,7 +4,7 @@
 #[path = "round_trip/replaced.rs"]
 mod replaced;
 
-use p64_std::convert::{ConvertOptions, ProduceOptions, check_parity, convert_bytes, convert_file};
+use p64_std::convert::{ConvertOptions, Layout, ProduceOptions, check_parity, convert_bytes, convert_file};
 use p64_std::export::{export_bytes, export_gguf};
 use p64_tests::conformance::{Recipe, families};
 use p64_tests::data::{data, model};
@@ -29,7 +29,17 @@ fn through_files(gguf: &Path) {
     convert_file(&at("a.p64"), &at("b.p64"), &preserving(plain), &mut |_| ()).expect("laid out anew");
     convert_file(gguf, &at("c.p64"), &preserving(plain), &mut |_| ()).expect("converted");
     assert!(std::fs::read(at("b.p64")).expect("there") == std::fs::read(at("c.p64")).expect("there"), "{gguf:?}");
-    for p64 in ["a.p64", "b.p64"] {
+    // Rows side by side and back, by way of another container too.
+    let mut tuned = preserving(ConvertOptions::default());
+    tuned.weights = Layout::Tuned;
+    let report = convert_file(gguf, &at("t.p64"), &tuned, &mut |_| ()).expect("converted");
+    assert_eq!((report.profile.as_str(), report.changes.len()), ("gguf-preserving", 0));
+    let parity = check_parity(gguf, &at("t.p64"), &mut |_| ()).expect("comparable");
+    assert!(parity.is_equal(), "{:?}", parity.differences);
+    convert_file(&at("t.p64"), &at("d.p64"), &preserving(ConvertOptions::default()), &mut |_| ())
+        .expect("laid out anew");
+    assert!(std::fs::read(at("d.p64")).expect("there") == std::fs::read(at("a.p64")).expect("there"), "{gguf:?}");
+    for p64 in ["a.p64", "b.p64", "t.p64"] {
         let report = export_gguf(&at(p64), &at("back.gguf"), &mut |_| ()).expect("exported");
         assert_eq!(report.identical, Some(true), "{gguf:?}");
         assert!(report.replaced.is_empty());

@@ -8,9 +8,10 @@ use crate::error::{Code, Error, Place, Result};
 use crate::layout::dtype::DType;
 use crate::quant::group;
 use crate::quant::ternary::Ternary;
+use crate::quant::tile::{self, Units};
 use crate::quant::{Packed, float, q2_k, q3_k, q4_0, q4_1, q4_k, q4_k_soa, q5_0, q5_1, q5_k, q6_k, q8_0};
 
-/// `rows` x `cols` weights, row after row, in a type that this build computes with.
+/// `rows` x `cols` weights, row after row or sixteen side by side, in a type that this build computes with.
 #[derive(Clone, Copy, Debug)]
 pub struct Matrix<'a> {
     dtype: DType,
@@ -26,7 +27,8 @@ impl<'a> Matrix<'a> {
     ///
     /// # Errors
     /// [`Code::UnsupportedDType`] for a type without a kernel, [`Code::PartialBlock`] when `cols` is no multiple of the
-    /// type's block, [`Code::LengthMismatch`] unless `bytes` is exactly as long as the shape needs,
+    /// type's block, [`Code::PartialTile`] when `rows` is no multiple of those that the type has side by side,
+    /// [`Code::LengthMismatch`] unless `bytes` is exactly as long as the shape needs,
     /// [`Code::TernaryDigit`] for a ternary byte above 242.
     pub fn new(dtype: DType, rows: usize, cols: usize, bytes: &'a [u8]) -> Result<Self> {
         let row_len = if dtype == DType::Ternary {
@@ -38,6 +40,9 @@ impl<'a> Matrix<'a> {
                 return Err(unsupported(dtype));
             }
             let row_len = run_len(dtype, cols)?;
+            if dtype.is_tiled() && !rows.is_multiple_of(tile::ROWS) {
+                return Err(Error::new(Code::PartialTile, Place::File).values(tile::ROWS as u64, rows as u64));
+            }
             let need = row_len.and_then(|len| len.checked_mul(rows)).unwrap_or(usize::MAX);
             if need != bytes.len() {
                 return Err(length_mismatch(need, bytes.len()));
@@ -87,16 +92,44 @@ impl<'a> Matrix<'a> {
         Ok(())
     }
 
-    /// The matrix of some of the rows. `None` past the last row, and for ternary, whose rows share bytes.
+    /// The matrix of some of the rows. `None` past the last row, for ternary, whose rows share bytes, and for parts of rows
+    /// that are side by side.
     pub(crate) fn rows_of(&self, range: core::ops::Range<usize>) -> Option<Self> {
         if self.dtype == DType::Ternary || range.end > self.rows {
+            return None;
+        }
+        if self.is_tiled() && !(range.start | range.end).is_multiple_of(tile::ROWS) {
             return None;
         }
         let (start, end) = (range.start.checked_mul(self.row_len)?, range.end.checked_mul(self.row_len)?);
         Some(Self { rows: range.len(), bytes: self.bytes.get(start..end)?, ..*self })
     }
 
-    /// The bytes of one row; empty for ternary and past the last row.
+    /// Whether sixteen rows are side by side.
+    #[inline(always)]
+    pub(crate) const fn is_tiled(&self) -> bool {
+        // Without those types there is no such matrix, and no code for one.
+        cfg!(feature = "all-types") && self.dtype.is_tiled()
+    }
+
+    /// The bytes of the sixteen rows from `16 * tile` on, which are side by side.
+    #[inline(always)]
+    pub(crate) fn tile(&self, tile: usize) -> &'a [u8] {
+        let len = self.row_len * tile::ROWS;
+        tile.checked_mul(len).and_then(|start| self.bytes.get(start..)?.get(..len)).unwrap_or_default()
+    }
+
+    /// One block of a row, out of rows that are side by side; zeros past the last.
+    #[inline(always)]
+    pub(crate) fn gather<const BYTES: usize>(&self, row: usize, block: usize) -> [u8; BYTES] {
+        let mut gathered = [0; BYTES];
+        if let Some(units) = Units::of(self.dtype) {
+            units.gather(self.tile(row / tile::ROWS), row % tile::ROWS, block, &mut gathered);
+        }
+        gathered
+    }
+
+    /// The bytes of one row, where rows follow each other; empty for ternary and past the last row.
     #[inline]
     pub(crate) fn row(&self, row: usize) -> &'a [u8] {
         let bytes = row.checked_mul(self.row_len).and_then(|start| self.bytes.get(start..));
@@ -105,6 +138,10 @@ impl<'a> Matrix<'a> {
 
     /// Elements `start..` of a row, as many as `out` holds. `start` and the length are whole blocks.
     pub(crate) fn decode(&self, row: usize, start: usize, out: &mut [f32]) {
+        #[cfg(feature = "all-types")]
+        if self.is_tiled() {
+            return rare::decode_tiled(self, row, start, out);
+        }
         if let Some(decode) = decoder(self.dtype) {
             if let Ok(Some(skip)) = run_len(self.dtype, start) {
                 decode(self.row(row).get(skip..).unwrap_or_default(), out);
@@ -121,10 +158,10 @@ pub fn is_supported(dtype: DType) -> bool {
     dtype == DType::Ternary || decoder(dtype).is_some()
 }
 
-/// The values of a whole payload of `out.len()` elements.
+/// The values of a whole payload of `out.len()` elements, row after row.
 ///
 /// # Errors
-/// As [`Matrix::new`] of one row.
+/// As [`Matrix::new`] of one row: types with rows side by side are none.
 pub fn dequantize(dtype: DType, bytes: &[u8], out: &mut [f32]) -> Result<()> {
     Matrix::new(dtype, 1, out.len(), bytes)?.dequantize_row(0, out)
 }

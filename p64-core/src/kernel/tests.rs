@@ -8,3 +8,5 @@ mod matmul;
 mod naive;
 mod seeds;
 mod steps;
+#[cfg(feature = "all-types")]
+mod tiles;

@@ -1,4 +1,4 @@
-//! Element types: the GGML registry, and the two codes P64 adds (spec §7.2).
+//! Element types: the GGML registry, and the codes P64 adds (spec §7.2).
 //!
 //! A type is *known* when its block size is known: then a tensor's payload length follows from its shape and is
 //! verified. A code outside the registry is kept as [`DType::Unknown`]: opaque bytes that nothing here decodes.
@@ -153,6 +153,87 @@ dtypes! {
     Q2_0 = 42, "Q2_0", 64 / 18;
     /// Q4_K with its scales expanded at conversion (spec §7.2.1).
     Q4KSoa = 112, "Q4_K_SOA", 256 / 160;
+    /// Sixteen rows of Q4_0 side by side.
+    Q4_0_R16 = 113, "Q4_0_R16", 32 / 18;
+    /// Sixteen rows of Q4_1 side by side.
+    Q4_1_R16 = 114, "Q4_1_R16", 32 / 20;
+    /// Sixteen rows of Q5_0 side by side.
+    Q5_0_R16 = 115, "Q5_0_R16", 32 / 22;
+    /// Sixteen rows of Q5_1 side by side.
+    Q5_1_R16 = 116, "Q5_1_R16", 32 / 24;
+    /// Sixteen rows of Q8_0 side by side.
+    Q8_0_R16 = 117, "Q8_0_R16", 32 / 34;
+    /// Sixteen rows of Q2_K side by side.
+    Q2_K_R16 = 118, "Q2_K_R16", 256 / 84;
+    /// Sixteen rows of Q3_K side by side.
+    Q3_K_R16 = 119, "Q3_K_R16", 256 / 110;
+    /// Sixteen rows of Q4_K side by side.
+    Q4_K_R16 = 120, "Q4_K_R16", 256 / 144;
+    /// Sixteen rows of Q5_K side by side.
+    Q5_K_R16 = 121, "Q5_K_R16", 256 / 176;
+    /// Sixteen rows of Q6_K side by side.
+    Q6_K_R16 = 122, "Q6_K_R16", 256 / 210;
+    /// Sixteen rows of IQ4_NL side by side.
+    IQ4_NL_R16 = 123, "IQ4_NL_R16", 32 / 18;
+    /// Sixteen rows of IQ4_XS side by side.
+    IQ4_XS_R16 = 124, "IQ4_XS_R16", 256 / 136;
+    /// Sixteen rows of F16 side by side.
+    F16_R16 = 125, "F16_R16", 1 / 2;
+    /// Sixteen rows of BF16 side by side.
+    BF16_R16 = 126, "BF16_R16", 1 / 2;
+    /// Sixteen rows of F32 side by side.
+    F32_R16 = 127, "F32_R16", 1 / 4;
+}
+
+/// Rows side by side in the types named `_R16`, whose tensors have a multiple of them in every matrix.
+pub const TILE_ROWS: u32 = 16;
+
+macro_rules! tiled {
+    ($($stock:ident => $tiled:ident;)*) => {
+        impl DType {
+            /// The type with the same blocks row after row, if this one has sixteen rows side by side; else itself.
+            #[must_use]
+            pub const fn stock(self) -> Self {
+                match self {
+                    $(Self::$tiled => Self::$stock,)*
+                    other => other,
+                }
+            }
+
+            /// The type with the same blocks and sixteen rows side by side, where there is one.
+            #[must_use]
+            pub const fn tiled(self) -> Option<Self> {
+                match self {
+                    $(Self::$stock => Some(Self::$tiled),)*
+                    _ => None,
+                }
+            }
+
+            /// Whether the type has sixteen rows side by side.
+            #[must_use]
+            pub const fn is_tiled(self) -> bool {
+                matches!(self, $(Self::$tiled)|*)
+            }
+        }
+    };
+}
+
+tiled! {
+    Q4_0 => Q4_0_R16;
+    Q4_1 => Q4_1_R16;
+    Q5_0 => Q5_0_R16;
+    Q5_1 => Q5_1_R16;
+    Q8_0 => Q8_0_R16;
+    Q2_K => Q2_K_R16;
+    Q3_K => Q3_K_R16;
+    Q4_K => Q4_K_R16;
+    Q5_K => Q5_K_R16;
+    Q6_K => Q6_K_R16;
+    IQ4_NL => IQ4_NL_R16;
+    IQ4_XS => IQ4_XS_R16;
+    F16 => F16_R16;
+    BF16 => BF16_R16;
+    F32 => F32_R16;
 }
 
 const _: () = {
@@ -182,6 +263,8 @@ pub enum SizeError {
     Overflow,
     /// `dims[0]` is no multiple of the block's elements (given).
     PartialBlock(u32),
+    /// `dims[1]` (given) is no multiple of [`TILE_ROWS`], in a type with sixteen rows side by side.
+    PartialTile(u32),
 }
 
 impl DType {
@@ -201,6 +284,12 @@ impl DType {
         if shape.row_len() & u64::from(block.elements).saturating_sub(1) != 0 {
             return Err(SizeError::PartialBlock(block.elements));
         }
+        if self.is_tiled() {
+            let rows = shape.dims().get(1).copied().unwrap_or(1);
+            if !rows.is_multiple_of(TILE_ROWS) {
+                return Err(SizeError::PartialTile(rows));
+            }
+        }
         let blocks = elements.checked_shr(block.elements.trailing_zeros());
         blocks.and_then(|blocks| blocks.checked_mul(u64::from(block.bytes))).map(Some).ok_or(SizeError::Overflow)
     }
@@ -214,7 +303,7 @@ impl DType {
     /// Whether the code is one of GGML's (not one that P64 adds, not unknown), so that a GGUF can carry it.
     #[must_use]
     pub const fn is_ggml(self) -> bool {
-        !matches!(self, Self::Unknown(_) | Self::Ternary | Self::Q4KSoa)
+        !matches!(self, Self::Unknown(_) | Self::Ternary | Self::Q4KSoa) && !self.is_tiled()
     }
 
     /// What a code once meant, for codes that GGML has removed. 36 is also the private `i2_s` of BitNet's fork.
@@ -255,6 +344,18 @@ mod tests {
     }
 
     #[test]
+    fn every_tiled_type_has_the_blocks_of_its_stock() {
+        let tiled: std::vec::Vec<_> = DType::ALL.iter().filter(|dtype| dtype.is_tiled()).collect();
+        assert_eq!(tiled.len(), 15);
+        for dtype in tiled {
+            let stock = dtype.stock();
+            assert_eq!((stock.tiled(), dtype.block()), (Some(*dtype), stock.block()));
+            assert_eq!(dtype.name().strip_suffix("_R16"), Some(stock.name()));
+            assert!(!dtype.is_ggml() && stock.is_ggml() && stock.stock() == stock);
+        }
+    }
+
+    #[test]
     fn a_fifth_is_a_fifth() {
         for number in (0..5000).chain((0..64).map(|bit| 1u64 << bit)).chain([u64::MAX, u64::MAX - 1]) {
             assert_eq!(fifth(number), number / 5);
@@ -270,6 +371,10 @@ mod tests {
         assert_eq!(DType::Ternary.byte_len(&Shape::new(&[7]).expect("rank 1")), Ok(Some(6)));
         assert_eq!(DType::Unknown(77).byte_len(&shape), Ok(None));
         assert_eq!(DType::Q6_K.byte_len(&Shape::new(&[0, 9]).expect("rank 2")), Ok(Some(0)));
+        assert_eq!(DType::Q4_1_R16.byte_len(&shape), Err(SizeError::PartialTile(3)));
+        assert_eq!(DType::Q4_1_R16.byte_len(&Shape::new(&[576]).expect("rank 1")), Err(SizeError::PartialTile(1)));
+        let tiles = Shape::new(&[64, 48, 5]).expect("rank 3");
+        assert_eq!(DType::Q4_1_R16.byte_len(&tiles), DType::Q4_1.byte_len(&tiles));
         let huge = Shape::new(&[u32::MAX, u32::MAX, u32::MAX]).expect("rank 3");
         assert_eq!(DType::I8.byte_len(&huge), Err(SizeError::Overflow));
     }

@@ -1,11 +1,11 @@
 //! Quantised activations: what the weights' integers are multiplied with on the production path.
 //!
 //! GGML rounds activations to 8 bits. Sixteen bits cost the same multiply-and-add-pairs instruction and leave an error
-//! of at most 1/65534 of the block's largest value, so that logits stay close to those of `f32` activations. The format
+//! of at most 1/65278 of the block's largest value, so that logits stay close to those of `f32` activations. The format
 //! lives in memory only.
 //!
 //! ```text
-//! scale   f32        largest magnitude / 32767
+//! scale   f32        largest magnitude / 32639
 //! sums    i32 x 2    sums of the first and of the last 16 quants, for formats with a minimum
 //! quants  i16 x 32   nearest integers of x / scale
 //! ```
@@ -18,12 +18,12 @@ pub struct ActivationBlock {
     pub scale: f32,
     /// Sums of each half of the quants.
     pub sums: [i32; 2],
-    /// The integers, -32767 to 32767.
+    /// The integers, -32639 to 32639: `256 * high + low` with both from -128 to 127, for instructions that multiply bytes.
     pub quants: [i16; 32],
 }
 
 /// The largest quant.
-const LARGEST: f32 = 32767.0;
+const LARGEST: f32 = 32639.0;
 
 impl ActivationBlock {
     /// 32 zeros.
@@ -66,7 +66,7 @@ impl ActivationBlock {
     }
 }
 
-/// The nearest integer of a value within +-32767.5, ties to even.
+/// The nearest integer of a value within +-32639.5, ties to even.
 #[inline(always)]
 const fn nearest(value: f32) -> i16 {
     // Adding 1.5 * 2^23 leaves no fraction bits, so the addition itself rounds, and the integer is in the lowest bits.
@@ -95,9 +95,9 @@ mod tests {
         }
         values[20] = -4.0;
         let block = ActivationBlock::quantize(&values);
-        assert_eq!(block.quants[20], -32767);
+        assert_eq!(block.quants[20], -32639);
         for (value, quant) in values.iter().zip(block.quants) {
-            let exact = f64::from(*value) * 32767.0 / 4.0;
+            let exact = f64::from(*value) * 32639.0 / 4.0;
             assert!((exact - f64::from(quant)).abs() <= 0.503, "{exact} became {quant}");
         }
         assert_eq!(block.sums[0], block.quants[..16].iter().map(|q| i32::from(*q)).sum::<i32>());
@@ -123,8 +123,8 @@ mod tests {
     #[test]
     fn the_extremes_do_not_wrap() {
         let block = ActivationBlock::quantize(&[f32::MAX; 32]);
-        assert_eq!((block.quants[0], block.sums), (32767, [16 * 32767; 2]));
+        assert_eq!((block.quants[0], block.sums), (32639, [16 * 32639; 2]));
         let block = ActivationBlock::quantize(&[f32::MIN; 32]);
-        assert_eq!((block.quants[0], block.sums), (-32767, [16 * -32767; 2]));
+        assert_eq!((block.quants[0], block.sums), (-32639, [16 * -32639; 2]));
     }
 }

@@ -6,7 +6,7 @@
 //!
 //! With `a` for an [`ActivationBlock`] the 32 products sum to
 //! `a.scale * sum over h of (scales[h] * dot(quants, a.quants) - mins[h] * a.sums)`, where `dot` and `sums` are exact
-//! integers: the largest weight magnitude of any format is 128 (`Q8_0`), so a dot is at most 32 * 128 * 32767 < 2^28.
+//! integers: the largest weight magnitude of any format is 128 (`Q8_0`), so a dot is at most 32 * 128 * 32639 < 2^28.
 #![forbid(unsafe_code)]
 
 use super::activation::ActivationBlock;

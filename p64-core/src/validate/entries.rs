@@ -5,7 +5,7 @@ use super::policy::{Checked, Policy, Report};
 use super::sections::Sections;
 use crate::error::{Code, Error, Place, Section};
 use crate::layout::RECORD;
-use crate::layout::dtype::{DType, SizeError};
+use crate::layout::dtype::{DType, SizeError, TILE_ROWS};
 use crate::layout::flags::Flags;
 use crate::layout::header::{OffsetWidth, RawHeader};
 use crate::layout::hparams::RawHParams;
@@ -108,6 +108,9 @@ pub(crate) fn check_one(
         Err(SizeError::Overflow) => return Err(report.refuse(error(Code::ShapeOverflow, 16))),
         Err(SizeError::PartialBlock(elements)) => {
             return Err(report.refuse(error(Code::PartialBlock, 16).values(u64::from(elements), shape.row_len())));
+        }
+        Err(SizeError::PartialTile(rows)) => {
+            return Err(report.refuse(error(Code::PartialTile, 20).values(u64::from(TILE_ROWS), u64::from(rows))));
         }
     }
     let high = entry.as_bytes().get(56..).unwrap_or_default();

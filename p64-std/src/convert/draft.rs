@@ -96,7 +96,7 @@ fn check_importance(
 ) -> std::result::Result<Option<String>, String> {
     let Some(imatrix) = &options.imatrix else { return Ok(None) };
     let (mut encoded, mut without) = (0u64, 0u64);
-    for (tensor, _) in tensors.iter().zip(recipes).filter(|(_, recipe)| matches!(recipe, Recipe::Encode(_))) {
+    for (tensor, _) in tensors.iter().zip(recipes).filter(|(_, recipe)| recipe.encoded().is_some()) {
         let found = imatrix.for_tensor(&tensor.name, &tensor.payload.shape());
         let found = found.map_err(|error| format!("tensor {:?}: {error}", tensor.name))?;
         encoded = encoded.saturating_add(1);
@@ -106,7 +106,7 @@ fn check_importance(
 }
 
 fn is_changed(recipes: &[Recipe]) -> bool {
-    recipes.iter().any(|recipe| *recipe != Recipe::AsIs)
+    recipes.iter().any(|recipe| !recipe.is_lossless())
 }
 
 /// `None` for a new payload of a length past 64 bits.
@@ -114,7 +114,7 @@ fn describe(tensor: &SourceTensor<'_>, recipe: Recipe, hparams: &RawHParams) -> 
     let SourceTensor { name, source_offset, payload, .. } = tensor;
     let n_layer = hparams.n_layer.get();
     let (dtype, shape) = (recipe.dtype(payload.dtype()), payload.shape());
-    let size = if recipe == Recipe::AsIs { payload.len() } else { dtype.byte_len(&shape).ok().flatten()? };
+    let size = if recipe.is_lossless() { payload.len() } else { dtype.byte_len(&shape).ok().flatten()? };
     let mut description = TensorDescription::from_gguf(name, n_layer, dtype, shape, size, *source_offset);
     if let Some((role, layer)) = tensor.role {
         let fits = layer.map_or(!role.is_layer(), |layer| role.is_layer() && layer < n_layer);

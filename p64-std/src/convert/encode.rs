@@ -17,9 +17,10 @@ use crate::source::{Payload, SourceTensor};
 use crate::split::Failure;
 use p64_core::kernel::{Workers, dequantize};
 use p64_core::quant::ternary::{self, Ternary};
+use p64_core::quant::tile::{self, Units};
 use p64_core::quant::{q4_k, q4_k_soa};
 use p64_core::{DType, Shape};
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::Path;
 
 /// Runs for each thread in a batch.
@@ -49,7 +50,15 @@ impl Encoding<'_> {
         out: &mut dyn Write,
         progress: &mut dyn FnMut(u64),
     ) -> std::result::Result<TensorError, Failure> {
-        let to = self.recipe.dtype(self.tensor.payload.dtype());
+        let to = self.to();
+        let mut tiles;
+        let out: &mut dyn Write = match (self.recipe, self.tensor.payload.as_ref()) {
+            (Recipe::EncodeTiles(_), payload) => {
+                tiles = Tiles::new(out, to, payload.shape().row_len());
+                &mut tiles
+            }
+            _ => out,
+        };
         let scale = if to == DType::Ternary { Some(self.scale()?) } else { None };
         if let Some(scale) = scale {
             out.write_all(&scale.to_le_bytes())?;
@@ -66,6 +75,14 @@ impl Encoding<'_> {
             },
         )?;
         Ok(total)
+    }
+
+    /// The type of the new values, row after row.
+    const fn to(&self) -> DType {
+        match self.recipe.encoded() {
+            Some(to) => to,
+            None => DType::Q4KSoa,
+        }
     }
 
     /// The scale of the whole tensor, summed up in its order.
@@ -88,7 +105,7 @@ impl Encoding<'_> {
         mut take: impl FnMut(T) -> std::result::Result<(), Failure>,
     ) -> std::result::Result<(), Failure> {
         let payload = &self.tensor.payload;
-        let mut runs = Runs::of(&payload.shape(), self.recipe.dtype(payload.dtype()));
+        let mut runs = Runs::of(&payload.shape(), self.to());
         let size = self.pool.threads().saturating_mul(RUNS_PER_THREAD);
         loop {
             let batch: Vec<Run> = runs.by_ref().take(size).collect();
@@ -102,8 +119,7 @@ impl Encoding<'_> {
     }
 
     fn encode(&self, run: &Run, scale: Option<f32>) -> Result<Done> {
-        let payload = self.tensor.payload.as_ref();
-        let to = self.recipe.dtype(payload.dtype());
+        let to = self.to();
         if self.recipe == Recipe::Expand {
             return self.expand(run);
         }
@@ -210,6 +226,42 @@ impl Encoding<'_> {
 
     fn refused(&self, reason: &str) -> Error {
         Error::refused(self.path, format!("tensor {:?}: {reason}", self.tensor.name))
+    }
+}
+
+/// Writes rows that come one after the other side by side.
+struct Tiles<'w> {
+    out: &'w mut dyn Write,
+    units: Option<Units>,
+    /// Bytes of sixteen rows.
+    len: usize,
+    /// Those of a tile that have come.
+    rows: Vec<u8>,
+    tile: Vec<u8>,
+}
+
+impl<'w> Tiles<'w> {
+    fn new(out: &'w mut dyn Write, dtype: DType, row_len: u64) -> Self {
+        let row = usize::try_from(row_len).map_or(0, |elements| byte_len(dtype, elements));
+        let len = row.saturating_mul(tile::ROWS);
+        Self { out, units: Units::of(dtype), len, rows: Vec::with_capacity(len), tile: vec![0; len] }
+    }
+}
+
+impl Write for Tiles<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let (now, _) = bytes.split_at(bytes.len().min(self.len.saturating_sub(self.rows.len())));
+        self.rows.extend_from_slice(now);
+        if let Some(units) = self.units.filter(|_| self.rows.len() == self.len) {
+            tile::tile(units, &self.rows, &mut self.tile);
+            self.out.write_all(&self.tile)?;
+            self.rows.clear();
+        }
+        Ok(now.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
     }
 }
 

@@ -3,12 +3,11 @@
 use super::digest::{Digesting, Input, PIECE};
 use super::draft::Draft;
 use super::encode::Encoding;
-use super::recipe::Recipe;
 use super::{ConvertReport, Phase, ProduceOptions, Progress, TensorChange, Warning, provenance};
 use crate::error::{Error, Result};
 use crate::pool::Pool;
 use crate::quantize::Imatrix;
-use crate::source::{Payload, SourceModel};
+use crate::source::{Payload, Rearranged, SourceModel};
 use crate::split::{Contents, Cut, Failure, SetPlan};
 use crate::write::{self, BlobSink, LayoutOptions, Plan};
 use std::io::{Seek, Write};
@@ -162,8 +161,11 @@ impl<'s> Job<'s> {
             progress(Progress { phase: Phase::Write, done: *done, total: plan.payload_len() });
         };
         let payload = tensor.payload.as_ref();
-        if recipe == Recipe::AsIs {
-            return copy(payload, buffer, sink, &mut advance);
+        if recipe.is_lossless() {
+            return match Rearranged::new(payload, recipe.dtype(payload.dtype())) {
+                Ok(tiles) => copy(&tiles, buffer, sink, &mut advance),
+                Err(payload) => copy(payload, buffer, sink, &mut advance),
+            };
         }
         let path = inputs.first().map_or(output.as_path(), Input::path);
         // A contradiction was found when the recipes were made.

@@ -14,6 +14,9 @@ pub enum Layout {
     Soa,
     /// Every matrix that is not F16 becomes F16.
     F16,
+    /// Sixteen rows of a matrix side by side, where its type can have them and it has a multiple of sixteen: the same values, and
+    /// what products read fastest. Every way out gives the source's bytes.
+    Tuned,
 }
 
 /// Options of [`convert`](super::convert()).

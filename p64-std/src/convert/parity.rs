@@ -73,7 +73,7 @@ fn compare(
 ) -> Result<Option<String>> {
     let Some(found) = container.find(tensor.name) else { return Ok(Some("missing in the container".to_owned())) };
     let info = found.info;
-    if info.dtype() != tensor.dtype {
+    if info.dtype().stock() != tensor.dtype {
         return Ok(Some(format!("type {} in the container, {} in the source", info.dtype(), tensor.dtype)));
     }
     if info.shape() != tensor.shape {
@@ -88,13 +88,13 @@ fn compare(
     if info.extent().len() != tensor.size {
         return Ok(Some(format!("{} bytes in the container, {} in the source", info.extent().len(), tensor.size)));
     }
-    let stored = found.tensor()?;
-    let mut rest = stored.bytes();
-    let mut at = 0u64;
+    // Row after row, also where the container has rows side by side.
+    let stored = crate::source::container_payload(found);
+    let (mut own, mut at) = (Vec::new(), 0u64);
     let mut difference = None;
     for_each_piece(part, part.extent(tensor), buffer, |piece| -> Result<()> {
-        let (own, tail) = rest.split_at_checked(piece.len()).unwrap_or((rest, &[]));
-        rest = tail;
+        own.resize(piece.len(), 0);
+        stored.read_at(at, &mut own)?;
         if difference.is_none() && own != piece {
             let within = own.iter().zip(piece).take_while(|(a, b)| a == b).count() as u64;
             difference = Some(format!("bytes differ from {:#x} on", at.saturating_add(within)));

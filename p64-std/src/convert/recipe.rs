@@ -3,9 +3,12 @@
 use super::{Layout, ProduceOptions};
 use crate::quantize::{self, ModelFacts, Target, TensorFacts, is_weight};
 use crate::source::SourceTensor;
-use p64_core::DType;
+use p64_core::forward::Config;
 use p64_core::kernel::is_supported;
+use p64_core::layout::dtype::TILE_ROWS;
 use p64_core::metadata::Metadata;
+use p64_core::quant::tile;
+use p64_core::{DType, Shape};
 
 /// Names that a note lists before it only counts.
 const NAMES: usize = 3;
@@ -15,10 +18,14 @@ const NAMES: usize = 3;
 pub(super) enum Recipe {
     /// The same bytes.
     AsIs,
+    /// The same bytes, sixteen rows side by side.
+    Tile,
     /// Q4_K with its scales expanded (spec §7.2.1).
     Expand,
     /// Decoded and encoded as another type; as Q4_K_SOA by way of Q4_K.
     Encode(DType),
+    /// Decoded and encoded as another type, sixteen rows side by side.
+    EncodeTiles(DType),
 }
 
 impl Recipe {
@@ -26,9 +33,61 @@ impl Recipe {
     pub const fn dtype(self, from: DType) -> DType {
         match self {
             Self::AsIs => from,
+            Self::Tile => tiles(from),
             Self::Expand => DType::Q4KSoa,
             Self::Encode(to) => to,
+            Self::EncodeTiles(to) => tiles(to),
         }
+    }
+
+    /// Whether the values stay what they are, to the bit.
+    pub const fn is_lossless(self) -> bool {
+        matches!(self, Self::AsIs | Self::Tile)
+    }
+
+    /// The type that values are encoded as.
+    pub const fn encoded(self) -> Option<DType> {
+        match self {
+            Self::Encode(to) | Self::EncodeTiles(to) => Some(to),
+            Self::AsIs | Self::Tile | Self::Expand => None,
+        }
+    }
+
+    /// The same with sixteen rows side by side, where the tensor has whole tiles of the type that it will have.
+    fn tiled(self, tensor: &SourceTensor<'_>, config: Option<&Config>) -> Self {
+        let shape = tensor.payload.shape();
+        let to = self.dtype(tensor.payload.dtype()).tiled();
+        // Only what is multiplied with: a vector of norms is decoded at once.
+        let fits = to.is_some_and(|to| to.byte_len(&shape).is_ok());
+        if !fits || !is_weight(&tensor.name, &shape) || !parts_fit(&tensor.name, &shape, config) {
+            return self;
+        }
+        match self {
+            Self::AsIs => Self::Tile,
+            Self::Encode(to) => Self::EncodeTiles(to),
+            other => other,
+        }
+    }
+}
+
+/// Whether no tile has rows of two of the matrices that a tensor of the model holds one below the other: queries, keys and values,
+/// or gate and up projection.
+fn parts_fit(name: &str, shape: &Shape, config: Option<&Config>) -> bool {
+    let whole = |rows: usize| rows.is_multiple_of(tile::ROWS);
+    if name.ends_with(".attn_qkv.weight") {
+        return config.is_none_or(|config| whole(config.head_dim()));
+    }
+    !name.ends_with(".ffn_up.weight") || shape.dims().get(1).is_none_or(|rows| rows.is_multiple_of(2 * TILE_ROWS)) || {
+        // Only where there are two of them.
+        config.is_some_and(|config| shape.rows() == u64::try_from(config.n_ff()).ok())
+    }
+}
+
+/// The type with rows side by side; a type that has none stays.
+const fn tiles(dtype: DType) -> DType {
+    match dtype.tiled() {
+        Some(tiled) => tiled,
+        None => dtype,
     }
 }
 
@@ -45,9 +104,10 @@ pub(super) fn choose(
         .collect();
     let targets = options.rules.plan(&model, &facts, options.imatrix.is_some());
     let mut notes = Notes::default();
+    let config = Config::read(keys).ok();
     let recipes = tensors.iter().zip(targets).map(|(tensor, target)| {
         let (from, soa) = (tensor.payload.dtype(), options.weights == Layout::Soa);
-        match (target, options.weights) {
+        let recipe = match (target, options.weights) {
             (Some(target), _) => notes.encode(tensor, target, soa),
             (None, _) if options.rules.keeps(&tensor.name, &tensor.payload.shape()) => Recipe::AsIs,
             (None, Layout::Soa) if from == DType::Q4_K => Recipe::Expand,
@@ -55,7 +115,8 @@ pub(super) fn choose(
                 notes.encode(tensor, Target { dtype: DType::F16, wanted: DType::F16 }, false)
             }
             _ => Recipe::AsIs,
-        }
+        };
+        if options.weights == Layout::Tuned { recipe.tiled(tensor, config.as_ref()) } else { recipe }
     });
     let recipes = recipes.collect();
     (recipes, notes.sentences())

@@ -6,11 +6,13 @@
 //!              Q4_0      rows of whole 32, likewise
 //!              F16       other rows, likewise
 //!              F32       a scale that F16 does not hold
+//! _R16      -> the stock type, row after row: the same bytes
 //! ```
 
 use crate::error::{Error, Result};
 use p64_core::quant::float::{from_f16, to_f16};
 use p64_core::quant::ternary::{self, PER_BYTE, Ternary};
+use p64_core::quant::tile::{self, Units};
 use p64_core::quant::{q4_1, q4_k_soa};
 use p64_core::{DType, Shape};
 use std::path::Path;
@@ -26,6 +28,8 @@ const ROUNDING: f32 = 1.0 / 2048.0;
 pub(super) enum StandIn {
     /// As it is.
     Same(DType),
+    /// Sixteen rows side by side as row after row of this type.
+    Rows(DType),
     /// Q4_K_SOA as Q4_1.
     Affine,
     /// Ternary as this type.
@@ -38,6 +42,7 @@ impl StandIn {
         match dtype {
             DType::Q4KSoa => Self::Affine,
             DType::Ternary => Self::Trits(trits_as(shape, scale_of(head))),
+            tiled if tiled.is_tiled() => Self::Rows(tiled.stock()),
             other => Self::Same(other),
         }
     }
@@ -45,9 +50,14 @@ impl StandIn {
     /// The type in the GGUF.
     pub const fn dtype(self) -> DType {
         match self {
-            Self::Same(dtype) | Self::Trits(dtype) => dtype,
+            Self::Same(dtype) | Self::Rows(dtype) | Self::Trits(dtype) => dtype,
             Self::Affine => DType::Q4_1,
         }
+    }
+
+    /// Whether the bytes are those that the source had.
+    pub const fn is_lossless(self) -> bool {
+        matches!(self, Self::Same(_) | Self::Rows(_))
     }
 
     /// Calls `take` with the bytes in the GGUF, in pieces. `path` and `name` are for errors.
@@ -60,6 +70,17 @@ impl StandIn {
     ) -> Result<()> {
         match self {
             Self::Same(_) => payload.chunks(crate::write::CHUNK).try_for_each(take),
+            Self::Rows(dtype) => {
+                let row = Shape::new(shape.dims().get(..1).unwrap_or_default());
+                let row = row.and_then(|row| dtype.byte_len(&row).ok().flatten()).unwrap_or_default();
+                let len = usize::try_from(row).unwrap_or(usize::MAX).saturating_mul(tile::ROWS);
+                let (Some(units), false) = (Units::of(dtype), len == 0) else { return Ok(()) };
+                let mut rows = vec![0; len.min(payload.len())];
+                payload.chunks_exact(len).try_for_each(|tile| {
+                    tile::untile(units, tile, &mut rows);
+                    take(&rows)
+                })
+            }
             Self::Affine => {
                 let mut blocks = payload.as_chunks::<{ q4_k_soa::BYTES }>().0.chunks(PIECE / q4_k_soa::ELEMENTS);
                 blocks.try_for_each(|blocks| {
@@ -83,7 +104,7 @@ impl StandIn {
     /// Why the type is another one, where it is.
     pub fn note(self, from: DType) -> Option<String> {
         match self {
-            Self::Same(_) => None,
+            Self::Same(_) | Self::Rows(_) => None,
             Self::Affine => Some(format!("{from} as Q4_1, which holds the same values")),
             Self::Trits(DType::F32) => Some(format!("{from} as F32: F16 does not hold its scale")),
             Self::Trits(to) => Some(format!("{from} as {to}, its scale rounded to F16")),

@@ -66,7 +66,8 @@ fn read_info<'a>(reader: &mut Reader<'a>, index: u32, alignment: u32) -> Result<
     let dtype = read_type(id).map_err(|problem| refuse(problem, at))?;
     let size = match dtype.byte_len(&shape) {
         Ok(Some(size)) => size,
-        Ok(None) => return Err(refuse(Problem::UnknownType(id), at)),
+        // No type of GGML's has rows side by side.
+        Ok(None) | Err(SizeError::PartialTile(_)) => return Err(refuse(Problem::UnknownType(id), at)),
         Err(SizeError::Overflow) => return Err(refuse(Problem::SizeOverflow, start)),
         Err(SizeError::PartialBlock(block)) => {
             return Err(refuse(Problem::PartialBlock { row: shape.row_len(), block, dtype }, start));

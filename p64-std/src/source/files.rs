@@ -97,6 +97,12 @@ pub(super) fn gguf_tensors(set: &GgufSet) -> Vec<SourceTensor<'_>> {
     tensors.map(|(file, tensor)| SourceTensor::new(tensor.name, tensor.offset, InGguf { file, tensor })).collect()
 }
 
+/// A tensor of a container, row after row.
+pub(crate) fn container_payload(found: SetTensor<'_>) -> Box<dyn Payload + '_> {
+    let name = found.info.name();
+    SourceTensor::new(name, found.info.source_offset(), InContainer(found)).payload
+}
+
 /// The tensors that come from the container's own source, with their place in the whole model's table, in that order.
 pub(super) fn container_tensors(set: &MappedSet) -> Vec<(u32, SourceTensor<'_>)> {
     set.tensors()

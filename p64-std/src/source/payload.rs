@@ -33,11 +33,34 @@ pub trait Payload: Send + Sync {
     /// Bytes of a row, `None` for types whose rows are not whole blocks (ternary, types of unknown size).
     fn row_len(&self) -> Option<u64> {
         let row = Shape::new(self.shape().dims().get(..1)?)?;
-        self.dtype().byte_len(&row).ok().flatten()
+        self.dtype().stock().byte_len(&row).ok().flatten()
     }
 
     /// Rows: the product of all dimensions but the first.
     fn rows(&self) -> u64 {
         self.shape().dims().iter().skip(1).map(|&dim| u64::from(dim)).product()
+    }
+}
+
+/// A payload that is borrowed is one.
+impl<P: Payload + ?Sized> Payload for &P {
+    fn dtype(&self) -> DType {
+        (**self).dtype()
+    }
+
+    fn shape(&self) -> Shape {
+        (**self).shape()
+    }
+
+    fn len(&self) -> u64 {
+        (**self).len()
+    }
+
+    fn read_at(&self, offset: u64, out: &mut [u8]) -> Result<()> {
+        (**self).read_at(offset, out)
+    }
+
+    fn bytes(&self) -> Option<&[u8]> {
+        (**self).bytes()
     }
 }

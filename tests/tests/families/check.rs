@@ -3,7 +3,7 @@
 use super::tolerance;
 use p64_core::forward::kv::KvType;
 use p64_core::kernel::Activations;
-use p64_std::convert::{ConvertOptions, convert_gguf};
+use p64_std::convert::{ConvertOptions, Layout, ProduceOptions, convert_file, convert_gguf};
 use p64_std::export::export_gguf;
 use p64_std::map::MapOptions;
 use p64_std::model::LoadedModel;
@@ -63,19 +63,25 @@ pub fn model(recipe: &Recipe) -> Line<'_> {
 fn run(recipe: &Recipe, line: &mut Line<'_>) -> Result<(), String> {
     let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
     let at = |extension: &str| folder.path().join(format!("model.{extension}"));
-    let (gguf, p64, back) = (at("gguf"), at("p64"), at("back.gguf"));
+    let (gguf, p64, tuned, back) = (at("gguf"), at("p64"), at("tuned.p64"), at("back.gguf"));
     let bytes = recipe.file();
     std::fs::write(&gguf, &bytes).map_err(|error| error.to_string())?;
 
     // Any model converts and comes back, also one of a family that does not run.
     convert_gguf(&gguf, &p64, &ConvertOptions::default(), &mut |_| ()).map_err(|error| format!("convert: {error}"))?;
-    export_gguf(&p64, &back, &mut |_| ()).map_err(|error| format!("export: {error}"))?;
-    if std::fs::read(&back).map_err(|error| error.to_string())? != bytes {
-        line.problems.push("export gives other bytes than the source".to_owned());
+    let mut options = ProduceOptions::preserving(ConvertOptions::default());
+    options.weights = Layout::Tuned;
+    convert_file(&gguf, &tuned, &options, &mut |_| ()).map_err(|error| format!("convert tuned: {error}"))?;
+    for p64 in [&p64, &tuned] {
+        export_gguf(p64, &back, &mut |_| ()).map_err(|error| format!("export: {error}"))?;
+        if std::fs::read(&back).map_err(|error| error.to_string())? != bytes {
+            line.problems.push(format!("export of {} gives other bytes than the source", p64.display()));
+        }
     }
 
     let golden = recipe.golden();
-    let [exact, production] = [Activations::F32, Activations::Quantized].map(|path| both(recipe, &gguf, &p64, path));
+    let [exact, production] =
+        [Activations::F32, Activations::Quantized].map(|path| same(recipe, &gguf, &[&p64, &tuned], path));
     let (exact, production) = (exact?, production?);
     line.exact = compare(recipe, &golden, &exact, tolerance::EXACT, "exact path", &mut line.problems);
     let bar = tolerance::production(recipe);
@@ -96,12 +102,14 @@ fn run(recipe: &Recipe, line: &mut Line<'_>) -> Result<(), String> {
     Ok(())
 }
 
-/// Logits of the golden's positions, the same from GGUF and P64, and however the prompt is cut.
-fn both(recipe: &Recipe, gguf: &Path, p64: &Path, activations: Activations) -> Result<Vec<f32>, String> {
+/// Logits of the golden's positions, the same from GGUF and every P64, and however the prompt is cut.
+fn same(recipe: &Recipe, gguf: &Path, p64s: &[&Path], activations: Activations) -> Result<Vec<f32>, String> {
     let from_gguf = logits(recipe, gguf, activations, KvType::F32)?;
-    let from_p64 = logits(recipe, p64, activations, KvType::F32)?;
-    if !same_bits(&from_gguf, &from_p64) {
-        return Err(format!("{activations:?}: the P64 gives other logits than the GGUF"));
+    for p64 in p64s {
+        let from_p64 = logits(recipe, p64, activations, KvType::F32)?;
+        if !same_bits(&from_gguf, &from_p64) {
+            return Err(format!("{activations:?}: {} gives other logits than the GGUF", p64.display()));
+        }
     }
     Ok(from_gguf)
 }

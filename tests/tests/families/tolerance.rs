@@ -33,6 +33,6 @@ pub fn production(recipe: &Recipe) -> f64 {
 /// Names of the types that this build computes with and that a GGUF may have.
 pub fn types() -> impl Iterator<Item = String> {
     let computed = DType::ALL.iter().filter(|dtype| p64_core::kernel::is_supported(**dtype));
-    let of_gguf = computed.filter(|dtype| !matches!(dtype, DType::Q4KSoa | DType::Ternary));
+    let of_gguf = computed.filter(|dtype| dtype.is_ggml());
     of_gguf.map(ToString::to_string)
 }

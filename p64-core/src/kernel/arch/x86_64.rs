@@ -8,6 +8,8 @@
 //! wide      vectors with a position in each lane
 //! gemm      many positions
 //! floats    weights that are no blocks
+//! tall      vectors with a row in each lane
+//! tiles     one position, weights with sixteen rows side by side
 //! ```
 //!
 //! Sums and products are rounded in the order of the portable kernels, without fused multiplications, so that every level gives
@@ -19,6 +21,8 @@ mod formats;
 mod gemm;
 mod gemv;
 mod lanes;
+mod tall;
+mod tiles;
 mod wide;
 
 pub(in super::super) use detect::{allowed, cap, found};
@@ -31,6 +35,7 @@ use crate::quant::{iq4_nl, iq4_xs, q2_k, q3_k, q4_0, q4_1, q4_k, q4_k_soa, q5_0,
 use floats::{BF16, F16, F32, Float};
 use formats::Vectors;
 use lanes::{Avx2, Avx512};
+use tiles::{Column, Mins, Tiles};
 
 /// Does portable work with the best instructions that may be used.
 pub(in super::super) fn dispatch<T: Task>(task: T) -> T::Output {
@@ -87,6 +92,21 @@ macro_rules! level {
                     DType::Q2_K => vectors::<q2_k::Format, _, _, _>,
                     DType::Q3_K => vectors::<q3_k::Format, _, _, _>,
                     DType::IQ4_XS => vectors::<iq4_xs::Format, _, _, _>,
+                    DType::F32_R16 => return Some(Rows::Exact(exact_tiles::<F32, 64> as ExactRows)),
+                    DType::F16_R16 => return Some(Rows::Exact(exact_tiles::<F16, 32> as ExactRows)),
+                    DType::BF16_R16 => return Some(Rows::Exact(exact_tiles::<BF16, 32> as ExactRows)),
+                    DType::Q4_0_R16 => tiles::<q4_0::Format, _, _, _>,
+                    DType::Q4_1_R16 => tiles::<q4_1::Format, _, _, _>,
+                    DType::Q5_0_R16 => tiles::<q5_0::Format, _, _, _>,
+                    DType::Q5_1_R16 => tiles::<q5_1::Format, _, _, _>,
+                    DType::Q8_0_R16 => tiles::<q8_0::Format, _, _, _>,
+                    DType::Q4_K_R16 => tiles::<q4_k::Format, _, _, _>,
+                    DType::Q5_K_R16 => tiles::<q5_k::Format, _, _, _>,
+                    DType::Q6_K_R16 => tiles::<q6_k::Format, _, _, _>,
+                    DType::IQ4_NL_R16 => tiles::<iq4_nl::Format, _, _, _>,
+                    DType::Q2_K_R16 => tiles::<q2_k::Format, _, _, _>,
+                    DType::Q3_K_R16 => tiles::<q3_k::Format, _, _, _>,
+                    DType::IQ4_XS_R16 => tiles::<iq4_xs::Format, _, _, _>,
                     other => return quantized::rows(other),
                 };
                 Some(Rows::Quantized(rows))
@@ -129,6 +149,64 @@ macro_rules! level {
                 } else {
                     gemm::gemm::<_, F, $lanes, BYTES, GROUPS, S, false>(level, w, first, x, n, out);
                 }
+            }
+
+            fn tiles<F, const BYTES: usize, const GROUPS: usize, const S: usize>(
+                w: &Matrix<'_>,
+                first: usize,
+                x: &[ActivationBlock],
+                n: usize,
+                out: &mut [f32],
+            ) where
+                F: Tiles<BYTES, GROUPS, S>,
+            {
+                // SAFETY: this function is private, and `rows` hands it out where the level was found.
+                unsafe { compiled_tiles::<F, BYTES, GROUPS, S>(w, first, x, n, out) }
+            }
+
+            #[target_feature(enable = $features)]
+            fn compiled_tiles<F, const BYTES: usize, const GROUPS: usize, const S: usize>(
+                w: &Matrix<'_>,
+                first: usize,
+                x: &[ActivationBlock],
+                n: usize,
+                out: &mut [f32],
+            ) where
+                F: Tiles<BYTES, GROUPS, S>,
+            {
+                // SAFETY: this function's features are those.
+                let level = unsafe { $level::assume() };
+                if n < GEMM {
+                    tiles::gemv::<_, F, BYTES, GROUPS, S>(level, w, first, x, n, out);
+                } else if F::MINS == Mins::None {
+                    gemm::gemm::<_, F, $lanes, BYTES, GROUPS, S, false>(level, w, first, x, n, out);
+                } else {
+                    gemm::gemm::<_, F, $lanes, BYTES, GROUPS, S, true>(level, w, first, x, n, out);
+                }
+            }
+
+            fn exact_tiles<F: Column<BYTES>, const BYTES: usize>(
+                w: &Matrix<'_>,
+                first: usize,
+                x: &[f32],
+                n: usize,
+                out: &mut [f32],
+            ) {
+                // SAFETY: this function is private, and `rows` hands it out where the level was found.
+                unsafe { compiled_exact_tiles::<F, BYTES>(w, first, x, n, out) }
+            }
+
+            #[target_feature(enable = $features)]
+            fn compiled_exact_tiles<F: Column<BYTES>, const BYTES: usize>(
+                w: &Matrix<'_>,
+                first: usize,
+                x: &[f32],
+                n: usize,
+                out: &mut [f32],
+            ) {
+                // SAFETY: this function's features are those.
+                let level = unsafe { $level::assume() };
+                tiles::product::<_, F, BYTES>(level, w, first, x, n, out);
             }
 
             fn exact<F: Float<BYTES>, const BYTES: usize>(

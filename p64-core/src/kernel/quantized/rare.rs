@@ -8,6 +8,8 @@
 //! its speed.
 #![forbid(unsafe_code)]
 
+mod tiles;
+
 use super::{POSITIONS, product};
 use crate::kernel::QuantizedRows;
 use crate::kernel::matrix::Matrix;
@@ -34,7 +36,7 @@ pub(super) fn rows(dtype: DType) -> Option<QuantizedRows> {
         DType::Q2_0 => |w, first, x, n, out| product::<q2_0::Format, _, _, _>(w, first, x, n, out),
         DType::TQ1_0 => |w, first, x, n, out| shared::<tq1_0::Format, _, _, _>(w, first, x, n, out),
         DType::TQ2_0 => |w, first, x, n, out| shared::<tq2_0::Format, _, _, _>(w, first, x, n, out),
-        _ => return None,
+        tiled => return tiles::rows(tiled),
     })
 }
 

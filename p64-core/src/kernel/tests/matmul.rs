@@ -14,7 +14,7 @@ use std::vec::Vec;
 const MODES: [Activations; 2] = [Activations::F32, Activations::Quantized];
 
 fn types() -> impl Iterator<Item = DType> {
-    DType::ALL.iter().copied().filter(|dtype| is_supported(*dtype))
+    DType::ALL.iter().copied().filter(|dtype| is_supported(*dtype) && !dtype.is_tiled())
 }
 
 /// Row lengths of one block, three blocks, and more than a decoded tile with a part left over.
@@ -148,7 +148,7 @@ fn integer_sums_hold_the_extremes() {
         let group = group::Group { quants: [quant; 32], scales: [1.0], mins: [0.0] };
         let exact = -32.0 * f64::from(quant) * f64::from(f32::MAX);
         let unit = ActivationBlock { scale: 1.0, ..activations };
-        let ours = f64::from(group::dot(&[group], &[unit], 0.0)) * f64::from(f32::MAX) / 32767.0;
+        let ours = f64::from(group::dot(&[group], &[unit], 0.0)) * f64::from(f32::MAX) / 32639.0;
         assert!((ours - exact).abs() <= exact.abs() * 1e-6, "{ours:e} for {exact:e}");
     }
 }

@@ -49,6 +49,10 @@ pub(super) trait Lanes: Copy {
         splat_f32(value: f32) -> __m256 = _mm256_set1_ps;
         and(a: __m256i, b: __m256i) -> __m256i = _mm256_and_si256;
         or(a: __m256i, b: __m256i) -> __m256i = _mm256_or_si256;
+        xor(a: __m256i, b: __m256i) -> __m256i = _mm256_xor_si256;
+        equal_i8(a: __m256i, b: __m256i) -> __m256i = _mm256_cmpeq_epi8;
+        repeat_128(a: __m128i) -> __m256i = _mm256_broadcastsi128_si256;
+        count(count: i32) -> __m128i = _mm_cvtsi32_si128;
         equal_i16(a: __m256i, b: __m256i) -> __m256i = _mm256_cmpeq_epi16;
         add_i32(a: __m256i, b: __m256i) -> __m256i = _mm256_add_epi32;
         sub_i32(a: __m256i, b: __m256i) -> __m256i = _mm256_sub_epi32;
@@ -94,6 +98,13 @@ pub(super) trait Lanes: Copy {
     fn load_128(self, from: &[u8; 16]) -> __m128i {
         // SAFETY: a reference to 16 bytes is readable for as many, and this load needs no alignment.
         unsafe { _mm_loadu_si128(core::ptr::from_ref(from).cast()) }
+    }
+
+    /// 32 bytes.
+    #[inline(always)]
+    fn load_256(self, from: &[u8; 32]) -> __m256i {
+        // SAFETY: as for `load_i16`.
+        unsafe { _mm256_loadu_si256(core::ptr::from_ref(from).cast()) }
     }
 
     /// 16 integers.
