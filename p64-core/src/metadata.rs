@@ -10,7 +10,7 @@
 //!
 //! The same bytes stand in a GGUF after its header, and in a P64 as the blob of the tensor `p64.metadata`.
 //! [`Metadata::parse`] checks every length once; afterwards iteration and look-up cannot fail. Nothing is allocated, so
-//! look-up walks the area: a caller that needs many keys iterates once.
+//! look-up walks the keys, but not the elements of their arrays.
 #![forbid(unsafe_code)]
 
 mod value;
@@ -27,6 +27,33 @@ use crate::num;
 pub struct Metadata<'a> {
     count: u32,
     pairs: &'a [u8],
+    long: Long,
+}
+
+/// Where long arrays of strings lie, so that a walk over the keys does not walk over a vocabulary each time: for up to two,
+/// the offset of the first element in the pairs, and the bytes of all. Models have two, tokens and merges.
+#[derive(Clone, Copy, Default, Debug)]
+struct Long([(u64, u64); 2]);
+
+impl Long {
+    /// Elements from which on an array is long.
+    const LEAST: u64 = 256;
+
+    fn note(&mut self, value: &Value<'_>, end: u64) {
+        let Value::Array(array) = value else { return };
+        if array.kind() != ValueKind::String || array.len() < Self::LEAST {
+            return;
+        }
+        let len = num::wide(array.bytes().len());
+        if let Some(slot) = self.0.iter_mut().find(|slot| slot.1 == 0) {
+            *slot = (end.saturating_sub(len), len);
+        }
+    }
+
+    /// Bytes of the long array whose elements begin at `offset`.
+    fn at(&self, offset: u64) -> Option<u64> {
+        self.0.iter().find(|(start, len)| *start == offset && *len != 0).map(|(_, len)| *len)
+    }
 }
 
 /// Most keys among which [`Metadata::parse`] looks for duplicates.
@@ -36,7 +63,7 @@ const MIN_PAIR: u64 = 8 + 4 + 1;
 
 impl<'a> Metadata<'a> {
     /// An area without pairs.
-    pub const EMPTY: Self = Self { count: 0, pairs: &[] };
+    pub const EMPTY: Self = Self { count: 0, pairs: &[], long: Long([(0, 0); 2]) };
 
     /// Reads a whole area: the count, then exactly that many pairs. `offset` is the file offset of `bytes`.
     ///
@@ -68,7 +95,8 @@ impl<'a> Metadata<'a> {
     }
 
     fn read_pairs(cursor: &mut Cursor<'a>, count: u64) -> Result<Self> {
-        let before = cursor.rest();
+        let (before, start) = (cursor.rest(), cursor.offset());
+        let mut long = Long::default();
         let room = before.len() as u64;
         let count = u32::try_from(count)
             .ok()
@@ -77,11 +105,12 @@ impl<'a> Metadata<'a> {
         for index in 0..count {
             cursor.set_place(Place::Key(index));
             let key = read_key(cursor)?;
-            Value::read(cursor)?;
+            let value = Value::read(cursor)?;
+            long.note(&value, cursor.offset().saturating_sub(start));
             check_key(cursor, key)?;
         }
         let used = before.len().saturating_sub(cursor.rest().len());
-        Ok(Self { count, pairs: before.get(..used).unwrap_or_default() })
+        Ok(Self { count, pairs: before.get(..used).unwrap_or_default(), long })
     }
 
     /// Compares keys window by window, so that a kilobyte of stack does.
@@ -127,7 +156,7 @@ impl<'a> Metadata<'a> {
     /// The pairs in file order.
     #[must_use]
     pub fn iter(&self) -> Iter<'a> {
-        Iter { cursor: cursor(self.pairs, 0), left: self.count }
+        Iter { cursor: cursor(self.pairs, 0), left: self.count, long: self.long }
     }
 
     /// The value of the first pair with this key.
@@ -201,6 +230,7 @@ impl<'a> IntoIterator for &Metadata<'a> {
 pub struct Iter<'a> {
     cursor: Cursor<'a>,
     left: u32,
+    long: Long,
 }
 
 impl<'a> Iterator for Iter<'a> {
@@ -209,7 +239,7 @@ impl<'a> Iterator for Iter<'a> {
     fn next(&mut self) -> Option<Self::Item> {
         self.left = self.left.checked_sub(1)?;
         let key = read_key(&mut self.cursor).ok()?;
-        let value = Value::read(&mut self.cursor).ok()?;
+        let value = Value::read_known(&mut self.cursor, |offset| self.long.at(offset)).ok()?;
         Some((core::str::from_utf8(key).ok()?, value))
     }
 }

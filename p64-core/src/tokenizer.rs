@@ -28,6 +28,7 @@ mod merge;
 mod pre;
 mod special;
 pub mod unicode;
+mod utf8;
 mod vocabulary;
 pub mod well_known;
 
@@ -107,18 +108,23 @@ impl<'a> Tokenizer<'a> {
             check_id(id, token_count, &special_at)?;
         }
         let tokens = cursor.rest();
-        for id in 0..token_count {
-            cursor.set_place(Place::Token(id));
-            read_str(&mut cursor)?;
+        if !pass_strs(&mut cursor, token_count) {
+            for id in 0..token_count {
+                cursor.set_place(Place::Token(id));
+                read_str(&mut cursor)?;
+            }
         }
         let tokens = consumed(tokens, &cursor);
         cursor.set_place(PLACE);
         let merge_count = read_count(&mut cursor, MAX_MERGES, Code::TokenizerMerges, 8)?;
         let merges = cursor.rest();
-        for merge in 0..merge_count {
-            cursor.set_place(Place::Merge(merge));
-            read_str(&mut cursor)?;
-            read_str(&mut cursor)?;
+        // Two strings each, and at most 5,000,000 of them.
+        if !pass_strs(&mut cursor, merge_count.saturating_mul(2)) {
+            for merge in 0..merge_count {
+                cursor.set_place(Place::Merge(merge));
+                read_str(&mut cursor)?;
+                read_str(&mut cursor)?;
+            }
         }
         let merges = consumed(merges, &cursor);
         cursor.set_place(PLACE);
@@ -242,6 +248,35 @@ fn read_str<'a>(cursor: &mut Cursor<'a>) -> Result<&'a str> {
     core::str::from_utf8(bytes).map_err(|_| at.error(Code::TokenizerNotUtf8).values(0, u64::from(len)))
 }
 
+/// Moves past `count` strings that are all there and all UTF-8; where one is not, nothing moves, and [`read_str`] says which.
+///
+/// The strings are checked together with the lengths between them. A length whose bytes are all below 0x80 is ASCII, so
+/// that no character reaches across it: the whole is UTF-8 just when each string is. Other lengths, of 128 bytes and more,
+/// divide the section into stretches.
+fn pass_strs(cursor: &mut Cursor<'_>, count: u32) -> bool {
+    const NOT_ASCII: u32 = 0x8080_8080;
+    let all = cursor.rest();
+    let (mut rest, mut stretch) = (all, all);
+    for _ in 0..count {
+        let Some((len, after)) = rest.split_first_chunk() else { return false };
+        let len = u32::from_le_bytes(*len);
+        if len & NOT_ASCII != 0 {
+            if !utf8::is_utf8(before(stretch, rest)) {
+                return false;
+            }
+            stretch = after;
+        }
+        let Some((_, after)) = after.split_at_checked(num::index(len)) else { return false };
+        rest = after;
+    }
+    utf8::is_utf8(before(stretch, rest)) && cursor.take(num::wide(before(all, rest).len())).is_ok()
+}
+
+/// The bytes of `whole` before `rest`, its end.
+fn before<'b>(whole: &'b [u8], rest: &[u8]) -> &'b [u8] {
+    whole.get(..whole.len().saturating_sub(rest.len())).unwrap_or_default()
+}
+
 /// A count of items of at least `least` bytes each, checked against `limit` and against what is left of the section.
 fn read_count(cursor: &mut Cursor<'_>, limit: u32, code: Code, least: u64) -> Result<u32> {
     let at = *cursor;
@@ -318,6 +353,31 @@ mod tests {
             assert_eq!(tokenizer.tokens().collect::<Vec<_>>(), ["a", "<s>", "</s>"]);
             assert_eq!(tokenizer.merges().collect::<Vec<_>>(), [("\u{120}t", "he")]);
             assert_eq!(tokenizer.stops(), if version == VERSION_2 { &[2, 0][..] } else { &[] });
+        }
+    }
+
+    /// Lengths that are ASCII (256) and not (130, 33,000), with characters that end at them; each byte of them broken.
+    #[test]
+    fn long_tokens_are_checked_too() {
+        let longs = [65, 128, 16_500].map(|count| "\u{e9}".repeat(count));
+        let mut bytes = MAGIC.to_vec();
+        bytes.extend([1, 0, 0, 0]);
+        bytes.extend([0xff; 8]);
+        bytes.extend([0; 8]);
+        bytes.extend(7u32.to_le_bytes());
+        for token in ["a", &longs[0], "", &longs[1], &longs[2], "\u{20ac}", "b"] {
+            string(&mut bytes, token.as_bytes());
+        }
+        bytes.extend([0; 4]);
+        bytes.resize(bytes.len().next_multiple_of(64), 0);
+        let tokenizer = Tokenizer::parse(&bytes).expect("well-formed");
+        assert_eq!(tokenizer.tokens().map(str::len).collect::<Vec<_>>(), [1, 130, 0, 256, 33_000, 3, 1]);
+        let places: Vec<usize> = (0..bytes.len()).filter(|&at| bytes[at] == 0xc3 || bytes[at] == 0xe2).collect();
+        for at in places.into_iter().step_by(97) {
+            let (mut broken, was) = (bytes.clone(), bytes[at]);
+            broken[at] = b'x';
+            let error = Tokenizer::parse(&broken).expect_err("a lone continuation byte");
+            assert_eq!(error.code, Code::TokenizerNotUtf8, "{at}: {was:x}");
         }
     }
 

@@ -1,4 +1,5 @@
 use super::*;
+use std::format;
 use std::vec::Vec;
 
 fn string(out: &mut Vec<u8>, text: &[u8]) {
@@ -40,6 +41,30 @@ fn sample() -> Vec<u8> {
     pair(&mut pairs, b"minus", 5, &(-1i32).to_le_bytes());
     pair(&mut pairs, b"wide", 10, &u64::MAX.to_le_bytes());
     area(8, &pairs)
+}
+
+/// Long arrays of strings, which a walk leaps over, more of them than it knows of, and keys between and behind them.
+#[test]
+fn long_arrays_are_leapt_over() {
+    let (mut pairs, mut strings) = (Vec::new(), Vec::new());
+    for at in 0..300usize {
+        string(&mut strings, &[b'x'].repeat(at % 5));
+    }
+    for at in 0..4u32 {
+        pair(&mut pairs, format!("long.{at}").as_bytes(), 9, &array(8, 300, &strings));
+        pair(&mut pairs, format!("key.{at}").as_bytes(), 4, &at.to_le_bytes());
+    }
+    let bytes = area(8, &pairs);
+    let behind = [&pairs[..], b"more"].concat();
+    let (rest, _) = Metadata::parse_pairs(&behind, 8, 1000).expect("well-formed");
+    for metadata in [Metadata::parse(&bytes, 77).expect("well-formed"), rest] {
+        for at in 0..4 {
+            let long = metadata.array(&format!("long.{at}")).expect("an array").expect("there");
+            assert_eq!((long.len(), long.strings().count(), long.bytes()), (300, 300, &strings[..]));
+            assert_eq!(metadata.u32(&format!("key.{at}")), Ok(Some(at)));
+        }
+        assert_eq!(metadata.iter().count(), 8);
+    }
 }
 
 #[test]

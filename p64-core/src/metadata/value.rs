@@ -109,6 +109,21 @@ impl<'a> Value<'a> {
         }
     }
 
+    /// The same for a value that was read before, whose lengths need no check. `known` gives the bytes of an array of strings
+    /// by the offset of its first element, where it knows them.
+    pub(super) fn read_known(cursor: &mut Cursor<'a>, known: impl FnOnce(u64) -> Option<u64>) -> Result<Self> {
+        let mut ahead = *cursor;
+        if read_kind(&mut ahead)? == ValueKind::Array && read_kind(&mut ahead)? == ValueKind::String {
+            let len = ahead.u64()?;
+            if let Some(size) = known(ahead.offset()) {
+                let bytes = ahead.take(size)?;
+                *cursor = ahead;
+                return Ok(Self::Array(Array { kind: ValueKind::String, len, bytes }));
+            }
+        }
+        Self::read(cursor)
+    }
+
     /// The value of `bytes`, which have the kind's size; `None` for a boolean that is neither 0 nor 1, for too few bytes, and
     /// for strings and arrays.
     #[must_use]

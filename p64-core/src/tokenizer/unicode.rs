@@ -29,25 +29,32 @@ static RUNS: &[u8] = include_bytes!("classes.bin");
 /// The class of a character (Unicode 16.0).
 #[must_use]
 pub fn class(c: char) -> Class {
-    let (mut end, mut run, mut shift) = (0u32, 0u32, 0u32);
-    for byte in RUNS {
-        run |= u32::from(byte & 0x7f).checked_shl(shift).unwrap_or(0);
-        if *byte & 0x80 != 0 {
+    runs().find(|(end, _)| u32::from(c) < *end).map_or(Class::Other, |(_, class)| class)
+}
+
+/// The table: for each run of characters of one class the code point after its last, and the class. What follows the last
+/// run has none.
+pub fn runs() -> impl Iterator<Item = (u32, Class)> {
+    let (mut bytes, mut end) = (RUNS.iter(), 0u32);
+    core::iter::from_fn(move || {
+        let (mut run, mut shift) = (0u32, 0u32);
+        loop {
+            let byte = *bytes.next()?;
+            run |= u32::from(byte & 0x7f).checked_shl(shift).unwrap_or(0);
+            if byte & 0x80 == 0 {
+                break;
+            }
             shift = shift.saturating_add(7);
-            continue;
         }
         end = end.saturating_add(run >> 2);
-        if u32::from(c) < end {
-            return match run & 3 {
-                1 => Class::Letter,
-                2 => Class::Number,
-                3 => Class::Punctuation,
-                _ => Class::Other,
-            };
-        }
-        (run, shift) = (0, 0);
-    }
-    Class::Other
+        let class = match run & 3 {
+            1 => Class::Letter,
+            2 => Class::Number,
+            3 => Class::Punctuation,
+            _ => Class::Other,
+        };
+        Some((end, class))
+    })
 }
 
 /// The first character of a text and its bytes. A byte that is no part of a well-formed one counts as U+FFFD.
