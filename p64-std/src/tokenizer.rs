@@ -18,10 +18,12 @@ mod decode;
 mod defaults;
 mod dna;
 mod error;
+mod hash;
 mod pairs;
 mod plamo;
 mod pre;
 mod rwkv;
+mod seen;
 mod special;
 mod spm;
 mod texts;
@@ -126,8 +128,9 @@ impl Tokenizer {
                     None if !optional => return Err(TokenizerError::Missing { key: vocab::MERGES, why: WHY }),
                     merges => merges,
                 };
+                let count = merges.map_or(0, |merges| usize::try_from(merges.len()).unwrap_or(0));
                 let merges = merges.iter().flat_map(|merges| merges.strings()).map(bpe::halves);
-                Merging::Bpe(Bpe::new(pre, &vocabulary, merges)?)
+                Merging::Bpe(Bpe::new(pre, &vocabulary, (count, merges))?)
             }
         };
         Self::assemble(vocabulary, merging)
@@ -154,7 +157,7 @@ impl Tokenizer {
         let pre = Pre::from_name(parts.pre)?;
         let vocabulary = Draft::from_q42t(pre, texts, parts.bos, parts.eos, parts.add_bos, parts.stops)?
             .finish(&Default::default())?;
-        let merging = Merging::Bpe(Bpe::new(pre, &vocabulary, merges.map(Some))?);
+        let merging = Merging::Bpe(Bpe::new(pre, &vocabulary, (0, merges.map(Some)))?);
         Self::assemble(vocabulary, merging)
     }
 

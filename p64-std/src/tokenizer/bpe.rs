@@ -9,6 +9,7 @@ use super::alphabet;
 use super::error::TokenizerError;
 use super::pairs::Pairs;
 use super::pre::{Pre, Splitter, Units};
+use super::seen::Seen;
 use super::spm::SPACE;
 use super::texts::Texts;
 use super::unicode::lower;
@@ -72,14 +73,15 @@ pub(super) struct Scratch {
 const KEY: &str = "tokenizer.ggml.merges";
 
 impl Bpe {
-    /// Resolves the merge list, first rank first; each merge is its two halves in the byte alphabet.
+    /// Resolves the merge list, first rank first; each merge is its two halves in the byte alphabet. `count` is about how many
+    /// there are.
     ///
     /// # Errors
     /// More than [`MAX_MERGES`] merges; an empty half.
     pub(super) fn new<'a>(
         pre: Pre,
         vocabulary: &Vocabulary,
-        merges: impl Iterator<Item = Option<(&'a [u8], &'a [u8])>>,
+        (count, merges): (usize, impl Iterator<Item = Option<(&'a [u8], &'a [u8])>>),
     ) -> Result<Self, TokenizerError> {
         let mut symbols = Symbols { texts: &vocabulary.texts, extra: HashMap::new(), order: Vec::new() };
         let (mut bytes, mut fallback) = (Vec::new(), Vec::new());
@@ -89,8 +91,9 @@ impl Bpe {
         } else {
             fallback = (0..=255_u8).map(|byte| vocabulary.find(format!("<0x{byte:02X}>").as_bytes())).collect();
         }
-        let mut pairs = Pairs::default();
+        let mut pairs = Pairs::with_capacity(count.min(MAX_MERGES as usize));
         let mut joined = Vec::new();
+        let mut next = 0;
         for (index, merge) in merges.enumerate() {
             let rank = u32::try_from(index).ok().filter(|&rank| rank < MAX_MERGES).ok_or(TokenizerError::Limit {
                 key: KEY,
@@ -104,7 +107,10 @@ impl Bpe {
             joined.clear();
             joined.extend_from_slice(left);
             joined.extend_from_slice(right);
-            pairs.add(symbols.of(left), symbols.of(right), rank, symbols.of(&joined));
+            // Most vocabularies number what merges make in the order of the merges.
+            let merged = if symbols.is(next, &joined) { next } else { symbols.of(&joined) };
+            pairs.add(symbols.of(left), symbols.of(right), rank, merged);
+            next = merged.wrapping_add(1);
         }
         let spelled = symbols.order.iter().map(|text| spell(text, &vocabulary.texts, &fallback)).collect();
         let only = |text: &str| {
@@ -152,24 +158,28 @@ impl Bpe {
     }
 
     fn encode_text(&self, text: &str, texts: &Texts, scratch: &mut Scratch, out: &mut Vec<u32>) {
+        let mut seen = Seen::default();
         self.splitter.split(text, &mut |word| {
-            if let Some(id) = self.whole(word, texts, scratch) {
-                return out.push(id);
-            }
-            self.merge(word, texts, scratch);
-            for symbol in &scratch.symbols {
-                if symbol.id < self.vocab {
-                    out.push(symbol.id);
-                } else if symbol.id == UNKNOWN {
-                    let character = word.as_bytes().get(symbol.start..).unwrap_or_default();
-                    let len = character.first().map_or(0, |&first| unicode_len(first));
-                    out.extend(character.iter().take(len).filter_map(|&byte| *self.fallback.get(usize::from(byte))?));
-                } else if let Some(ids) = symbol.id.checked_sub(self.vocab).and_then(|at| self.spelled.get(at as usize))
-                {
-                    out.extend_from_slice(ids);
-                }
-            }
+            seen.encode(word.as_bytes(), out, |out| self.encode_word(word, texts, scratch, out));
         });
+    }
+
+    fn encode_word(&self, word: &str, texts: &Texts, scratch: &mut Scratch, out: &mut Vec<u32>) {
+        if let Some(id) = self.whole(word, texts, scratch) {
+            return out.push(id);
+        }
+        self.merge(word, texts, scratch);
+        for symbol in &scratch.symbols {
+            if symbol.id < self.vocab {
+                out.push(symbol.id);
+            } else if symbol.id == UNKNOWN {
+                let character = word.as_bytes().get(symbol.start..).unwrap_or_default();
+                let len = character.first().map_or(0, |&first| unicode_len(first));
+                out.extend(character.iter().take(len).filter_map(|&byte| *self.fallback.get(usize::from(byte))?));
+            } else if let Some(ids) = symbol.id.checked_sub(self.vocab).and_then(|at| self.spelled.get(at as usize)) {
+                out.extend_from_slice(ids);
+            }
+        }
     }
 
     /// The token of a word that is not to be merged up from its symbols.
@@ -261,6 +271,11 @@ struct Symbols<'a> {
 }
 
 impl Symbols<'_> {
+    /// Whether a text is that of this token and of no other.
+    fn is(&self, id: u32, text: &[u8]) -> bool {
+        !self.texts.repeats() && self.texts.get(id) == Some(text)
+    }
+
     fn of(&mut self, text: &[u8]) -> u32 {
         if let Some(id) = self.texts.find(text).or_else(|| self.extra.get(text).copied()) {
             return id;

@@ -5,12 +5,13 @@
 //!
 //! Most originals end in `\s+(?!\S)|\s+`: a run of white space leaves its last character to the word that follows. That and
 //! the grouping of digits are the only look-arounds in them, so they are done in code ([`stage`]) and the patterns run on
-//! `regex`, whose matching time is linear in the text by construction; an engine with look-around would need a backtracking
+//! `regex` (the most frequent are code of their own, [`words`]), whose matching time is linear in the text by construction; an engine with look-around would need a backtracking
 //! limit and so an error for long runs of white space.
 
 mod names;
 mod patterns;
 mod stage;
+mod words;
 
 use super::error::TokenizerError;
 use names::Row;

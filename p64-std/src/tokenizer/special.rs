@@ -32,8 +32,9 @@ impl Specials {
     /// A special token of more than [`MAX_SPECIAL`] bytes.
     pub(super) fn new(vocabulary: &Vocabulary) -> Result<Self, TokenizerError> {
         let of = |types: &'static [TokenType]| {
-            let special = |(id, _): &(u32, &[u8])| vocabulary.token_type(*id).is_some_and(|t| types.contains(&t));
-            Matcher::new(vocabulary.texts.iter().filter(special).collect(), &vocabulary.strips)
+            let special = (0..).zip(vocabulary.types()).filter(|(_, kind)| types.contains(kind));
+            let texts = special.filter_map(|(id, _)| Some((id, vocabulary.text(id)?)));
+            Matcher::new(texts.collect(), &vocabulary.strips)
         };
         let all = of(&[TokenType::Control, TokenType::Unknown, TokenType::UserDefined])?;
         Ok(Self { all, always: of(&[TokenType::UserDefined])? })
@@ -90,7 +91,7 @@ impl Matcher {
             });
         }
         // Equal texts: the lowest id stays.
-        texts.sort_by(|a, b| a.1.cmp(b.1).then(a.0.cmp(&b.0)));
+        texts.sort_unstable_by(|a, b| a.1.cmp(b.1).then(a.0.cmp(&b.0)));
         texts.dedup_by(|later, first| later.1 == first.1);
         let mut entries: Vec<Entry> = Vec::with_capacity(texts.len());
         // In sorted order the entries that this one begins with are on the way back from its predecessor.

@@ -2,8 +2,10 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::sync::OnceLock;
 
 use super::error::TokenizerError;
+use super::seen::Seen;
 use super::unicode_len;
 use super::vocab::Vocabulary;
 
@@ -15,6 +17,42 @@ pub(super) const SPACE: &[u8] = "\u{2581}".as_bytes();
 pub(super) struct Spm {
     /// 256 of them.
     bytes: Vec<u32>,
+    /// Made when the first long text comes: it takes a walk over the vocabulary.
+    cuts: OnceLock<Cuts>,
+}
+
+/// Bytes from which on a text is long.
+const LONG: usize = 4096;
+
+/// Where a text can be cut without changing its tokens: before a space, if no token has a space behind the byte that is before
+/// it. Nothing is ever joined across such a place, and which joins come first on one side does not depend on the other.
+#[derive(Clone, Debug)]
+struct Cuts {
+    /// For each byte, whether a token has a space behind it.
+    is_before_space: [bool; 256],
+}
+
+impl Cuts {
+    fn new(vocabulary: &Vocabulary) -> Self {
+        let mut is_before_space = [false; 256];
+        for (_, text) in vocabulary.texts.iter() {
+            for pair in text.windows(SPACE.len() + 1).filter(|pair| pair.ends_with(SPACE)) {
+                if let Some(before) = pair.first().and_then(|&byte| is_before_space.get_mut(usize::from(byte))) {
+                    *before = true;
+                }
+            }
+        }
+        Self { is_before_space }
+    }
+
+    /// Where the first part of a text that is not empty ends.
+    fn first(&self, text: &[u8]) -> usize {
+        let is_cut = |pair: &[u8]| {
+            let before = pair.first().copied().unwrap_or(0);
+            pair.ends_with(SPACE) && !self.is_before_space.get(usize::from(before)).copied().unwrap_or(true)
+        };
+        text.windows(SPACE.len() + 1).position(is_cut).map_or(text.len(), |at| at + 1)
+    }
 }
 
 /// A stretch of the text: one character at first, a token as soon as it was joined.
@@ -74,7 +112,7 @@ impl Spm {
         const WHY: &str = "the vocabulary lacks byte tokens, so it needs one for what it cannot spell";
         let missing = TokenizerError::Missing { key: "tokenizer.ggml.unknown_token_id", why: WHY };
         let bytes: Option<Vec<u32>> = (0..=255).map(token).collect();
-        Ok(Self { bytes: bytes.ok_or(missing)? })
+        Ok(Self { bytes: bytes.ok_or(missing)?, cuts: OnceLock::new() })
     }
 
     /// Appends the tokens of a fragment; `prefix` puts a space before it.
@@ -89,6 +127,19 @@ impl Spm {
         scratch: &mut Scratch,
         out: &mut Vec<u32>,
     ) {
+        let cuts = (fragment.len() >= LONG).then(|| self.cuts.get_or_init(|| Cuts::new(vocabulary)));
+        self.encode_parts(fragment, prefix, cuts, vocabulary, scratch, out);
+    }
+
+    fn encode_parts(
+        &self,
+        fragment: &[u8],
+        prefix: bool,
+        cuts: Option<&Cuts>,
+        vocabulary: &Vocabulary,
+        scratch: &mut Scratch,
+        out: &mut Vec<u32>,
+    ) {
         let Scratch { text, symbols, queue } = scratch;
         text.clear();
         if prefix {
@@ -97,6 +148,27 @@ impl Spm {
         for &byte in fragment {
             if byte == b' ' { text.extend_from_slice(SPACE) } else { text.push(byte) }
         }
+        let Some(cuts) = cuts else { return self.encode_part(text, vocabulary, (symbols, queue), out) };
+        let mut seen = Seen::default();
+        // A character may be broken and reach into a space: then the space is none, and the place is no place to cut at.
+        let is_whole = str::from_utf8(text).is_ok();
+        let mut rest = text.as_slice();
+        while !rest.is_empty() {
+            let end = if is_whole { cuts.first(rest) } else { rest.len() };
+            let (part, after) = rest.split_at(end);
+            seen.encode(part, out, |out| self.encode_part(part, vocabulary, (symbols, queue), out));
+            rest = after;
+        }
+    }
+
+    /// Appends the tokens of a text whose spaces are written as U+2581.
+    fn encode_part(
+        &self,
+        text: &[u8],
+        vocabulary: &Vocabulary,
+        (symbols, queue): (&mut Vec<Symbol>, &mut BinaryHeap<Join>),
+        out: &mut Vec<u32>,
+    ) {
         split(text, symbols);
         queue.clear();
         for left in 0..symbols.len() {

@@ -110,6 +110,11 @@ impl Vocabulary {
         self.types.get(usize::try_from(id).ok()?).copied()
     }
 
+    /// The types of all tokens, by id.
+    pub(super) fn types(&self) -> &[TokenType] {
+        &self.types
+    }
+
     pub(super) fn score(&self, id: u32) -> f32 {
         usize::try_from(id).ok().and_then(|id| self.scores.get(id)).copied().unwrap_or(0.0)
     }

@@ -10,10 +10,27 @@
 pub(super) enum Step {
     /// A pattern in the syntax of `regex`, none of which matches the empty string.
     Pattern(&'static str, Spaces),
+    /// A pattern of [`words`](super::words), with its runs of white space.
+    Words(Words),
     /// `\d{1,3}(?=(?:\d{3})*\b)`: groups of three from the right.
     DigitsFromTheRight,
     /// `(?=(\d{3})+(?!\d))`: a cut before every third ASCII digit from the right.
     Thousands,
+}
+
+/// The patterns that are code.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Words {
+    /// [`words::GPT2`](super::words::GPT2) with [`Spaces::LastGoesOn`].
+    Gpt2,
+    /// [`words::NUMBER`](super::words::NUMBER).
+    Number,
+    /// [`words::LLAMA3`](super::words::LLAMA3) with [`Spaces::LastGoesOnUnlessLineBreak`].
+    Llama3,
+    /// [`words::QWEN2`](super::words::QWEN2) with the same.
+    Qwen2,
+    /// `[^\n]+|\n+`.
+    Lines,
 }
 
 /// What becomes of a run of white space (`\s+(?!\S)`).
@@ -78,10 +95,10 @@ macro_rules! any_case {
     };
 }
 
-const GPT2_WORDS: Step = Pattern(r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+", LastGoesOn);
-const EACH_DIGIT: Step = Pattern(r"\p{N}", Kept);
+const GPT2_WORDS: Step = Step::Words(Words::Gpt2);
+const EACH_DIGIT: Step = Step::Words(Words::Number);
 const THREE_DIGITS: Step = Pattern(r"\p{N}{1,3}", Kept);
-const LINES: Step = Pattern(r"[^\n]+|\n+", Kept);
+const LINES: Step = Step::Words(Words::Lines);
 
 pub(super) const DEFAULT: &[Step] =
     &[Pattern(r"[\p{P}$+<=>^~|]+", Kept), GPT2_WORDS, Pattern(r"\p{N}+", Kept), Pattern("[0-9][0-9][0-9]", Kept)];
@@ -89,13 +106,10 @@ pub(super) const GPT2: &[Step] = &[GPT2_WORDS];
 pub(super) const SMOLLM: &[Step] = &[EACH_DIGIT, GPT2_WORDS];
 pub(super) const FALCON: &[Step] = &[Pattern(r"[\p{P}$+<=>^~|`]+", Kept), GPT2_WORDS, Pattern("[0-9][0-9][0-9]", Kept)];
 
-const LLAMA3_WORDS: &str = concat!(contraction!(), r"|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}", marks_and_spaces!());
-const QWEN2_WORDS: &str = concat!(contraction!(), r"|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}", marks_and_spaces!());
-
-pub(super) const LLAMA3: &[Step] = &[Pattern(LLAMA3_WORDS, LastGoesOnUnlessLineBreak)];
-pub(super) const JAIS2: &[Step] = &[Pattern(LLAMA3_WORDS, ByPowersOfTwo)];
-pub(super) const QWEN2: &[Step] = &[Pattern(QWEN2_WORDS, LastGoesOnUnlessLineBreak)];
-pub(super) const LAGUNA: &[Step] = &[LINES, Pattern(QWEN2_WORDS, LastGoesOnUnlessLineBreak)];
+pub(super) const LLAMA3: &[Step] = &[Step::Words(Words::Llama3)];
+pub(super) const JAIS2: &[Step] = &[Pattern(super::words::LLAMA3, ByPowersOfTwo)];
+pub(super) const QWEN2: &[Step] = &[Step::Words(Words::Qwen2)];
+pub(super) const LAGUNA: &[Step] = &[LINES, Step::Words(Words::Qwen2)];
 pub(super) const UFAKZEKA: &[Step] =
     &[Pattern(concat!(r"[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}", marks_and_spaces!()), LastGoesOnUnlessLineBreak)];
 pub(super) const MINICPM5: &[Step] = &[

@@ -2,13 +2,16 @@
 
 use regex::Regex;
 
-use super::patterns::{Spaces, Step};
+use super::patterns::{Spaces, Step, Words};
+use super::words;
 
 /// A stage that is ready to run.
 #[derive(Clone, Debug)]
 pub(super) enum Stage {
     /// A pattern, and what becomes of its runs of white space.
     Pattern(Regex, Spaces),
+    /// A pattern that is code.
+    Words(Words),
     /// Digits in groups of three from the right; see [`digits_from_the_right`].
     DigitsFromTheRight(Regex),
     /// ASCII digits cut before every third from the right.
@@ -22,6 +25,7 @@ impl Stage {
         let regex = |pattern: &str| Regex::new(pattern).expect("a constant pattern");
         match step {
             Step::Pattern(pattern, spaces) => Self::Pattern(regex(pattern), *spaces),
+            Step::Words(words) => Self::Words(*words),
             Step::DigitsFromTheRight => Self::DigitsFromTheRight(regex(r"\p{N}+")),
             Step::Thousands => Self::Thousands(regex("[0-9]+")),
         }
@@ -38,6 +42,35 @@ pub(super) fn split<'t>(stages: &[Stage], text: &'t str, word: &mut dyn FnMut(&'
         split(rest, text.get(from..to).unwrap_or_default(), word);
     };
     match stage {
+        Stage::Words(Words::Number) => {
+            let mut at = 0;
+            while let Some((start, end)) = words::number(text, at) {
+                cut(at, start, word);
+                cut(start, end, word);
+                at = end;
+            }
+            cut(at, text.len(), word);
+        }
+        Stage::Words(Words::Lines) => {
+            let line_breaks = |byte: &u8| *byte == b'\n';
+            let mut at = 0;
+            for line in text.as_bytes().chunk_by(|a, b| line_breaks(a) == line_breaks(b)) {
+                cut(at, at + line.len(), word);
+                at += line.len();
+            }
+        }
+        Stage::Words(kind) => {
+            let mut at = 0;
+            while at < text.len() {
+                let end = match kind {
+                    Words::Llama3 => words::tiktoken(text, at, 3),
+                    Words::Qwen2 => words::tiktoken(text, at, 1),
+                    _ => words::gpt2(text, at),
+                };
+                cut(at, end, word);
+                at = end;
+            }
+        }
         Stage::Pattern(pattern, spaces) => {
             let mut at = 0;
             while let Some(found) = pattern.find_at(text, at) {

@@ -38,6 +38,84 @@ fn runs_of_white_space_give_back_their_last_character() {
     assert_eq!(words("smollm", "a  1"), ["a", "  ", "1"]);
 }
 
+/// The patterns that are code, against themselves run by `regex`: on every pair of characters of each kind in context, and on
+/// texts drawn from those.
+mod code_is_the_pattern {
+    use super::super::patterns::{Spaces, Step, Words};
+    use super::super::stage::{Stage, split};
+    use super::super::words::{GPT2, LLAMA3, NUMBER, QWEN2};
+    use proptest::prelude::*;
+
+    const PARTS: &[&str] = &[
+        " ",
+        "  ",
+        "\t",
+        "\n",
+        "\r\n",
+        "\u{a0}",
+        "\u{3000}",
+        "\u{85}",
+        "\u{1c}",
+        "'",
+        "'s",
+        "'S",
+        "'ll",
+        "'lL",
+        "'re",
+        "'v",
+        "'D",
+        "s",
+        "e",
+        "l",
+        "Ab",
+        "\u{e9}",
+        "\u{4e16}",
+        "\u{301}",
+        "\u{e01}",
+        "1",
+        "23",
+        "\u{bd}",
+        "\u{664}",
+        "!",
+        "-",
+        "\u{20ac}",
+        "\u{1f600}",
+        "_",
+        "\u{17f}",
+        "\u{212a}",
+        "\u{fffd}",
+        "\u{10ffff}",
+        "\u{200b}",
+    ];
+
+    fn words(step: &Step, text: &str) -> Vec<String> {
+        let mut words = Vec::new();
+        split(&[Stage::compile(step)], text, &mut |word| words.push(word.to_owned()));
+        words
+    }
+
+    fn agrees(text: &str) {
+        for (code, pattern, spaces) in [
+            (Words::Gpt2, GPT2, Spaces::LastGoesOn),
+            (Words::Number, NUMBER, Spaces::Kept),
+            (Words::Llama3, LLAMA3, Spaces::LastGoesOnUnlessLineBreak),
+            (Words::Qwen2, QWEN2, Spaces::LastGoesOnUnlessLineBreak),
+            (Words::Lines, r"[^\n]+|\n+", Spaces::Kept),
+        ] {
+            let [code, pattern] = [Step::Words(code), Step::Pattern(pattern, spaces)].map(|step| words(&step, text));
+            assert_eq!(code, pattern, "{text:?}");
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(300))]
+        #[test]
+        fn on_drawn_texts(parts in proptest::collection::vec(proptest::sample::select(PARTS), 0..40)) {
+            agrees(&parts.concat());
+        }
+    }
+}
+
 #[test]
 fn marks_stay_with_their_letters_in_qwen35_only() {
     assert_eq!(words("qwen35", "e\u{301}a"), ["e\u{301}a"]);

@@ -188,7 +188,7 @@ impl<'a> Keys<'a> {
         let (model, defaults) = self.model()?;
         let tokens =
             self.strings(TOKENS)?.ok_or(TokenizerError::Missing { key: TOKENS, why: "it is the vocabulary" })?;
-        let texts = collect_texts(TOKENS, tokens.len(), tokens.strings())?;
+        let texts = checked_texts(TOKENS, tokens.len(), || Texts::of_array(&tokens))?;
         if matches!(model, Model::WordPiece | Model::Unigram | Model::Rwkv | Model::Plamo)
             && texts.longest() > MAX_WALKED
         {
@@ -197,7 +197,7 @@ impl<'a> Keys<'a> {
         }
         let vocab = texts.len();
         let mut types = match self.per_token(TYPES, "an array of i32", is_integer, vocab)? {
-            Some(array) => array.iter().map(|v| TokenType::from_code(v.as_i64().unwrap_or(0))).collect(),
+            Some(array) => types(&array),
             None => vec![TokenType::Normal; vocab],
         };
         let scored = matches!(model, Model::Spm | Model::Unigram | Model::Plamo);
@@ -256,6 +256,13 @@ impl<'a> Keys<'a> {
         let passes = |kind| matches!(kind, ValueKind::F32 | ValueKind::I32);
         let array = self.per_token(SCORES, "an array of f32", passes, vocab)?;
         let array = array.ok_or(TokenizerError::Missing { key: SCORES, why: WHY })?;
+        if array.kind() == ValueKind::F32 {
+            let (scores, _) = array.bytes().as_chunks();
+            let scores: Vec<f32> = scores.iter().map(|score| f32::from_le_bytes(*score) + 0.0).collect();
+            if !scores.iter().any(|score| score.is_nan()) {
+                return Ok(scores);
+            }
+        }
         let score = |(index, value): (usize, Value<'_>)| {
             #[expect(clippy::cast_precision_loss, reason = "old files hold small integers")]
             let score = value.as_f32().or_else(|| value.as_i64().map(|v| v as f32)).unwrap_or(0.0);
@@ -278,17 +285,30 @@ fn check_id(key: &'static str, id: u64, vocab: usize) -> Result<u32> {
     if id < vocab as u64 { u32::try_from(id).map_err(|_| range) } else { Err(range) }
 }
 
+/// The types of an array of integers; files have `i32`.
+fn types(array: &Array<'_>) -> Vec<TokenType> {
+    if array.kind() == ValueKind::I32 {
+        let (codes, _) = array.bytes().as_chunks();
+        return codes.iter().map(|code| TokenType::from_code(i32::from_le_bytes(*code).into())).collect();
+    }
+    array.iter().map(|v| TokenType::from_code(v.as_i64().unwrap_or(0))).collect()
+}
+
 /// Collects at most [`MAX_VOCABULARY`] texts of at most [`MAX_STRING`] bytes.
 pub(in crate::tokenizer) fn collect_texts<'a>(
     key: &'static str,
     count: u64,
     texts: impl Iterator<Item = &'a [u8]>,
 ) -> Result<Texts> {
+    checked_texts(key, count, || Texts::collect(texts))
+}
+
+fn checked_texts(key: &'static str, count: u64, collect: impl FnOnce() -> Option<Texts>) -> Result<Texts> {
     let limit = |what, limit: u32, found| TokenizerError::Limit { key, what, limit: limit.into(), found };
     if count > u64::from(MAX_VOCABULARY) {
         return Err(limit("the number of tokens", MAX_VOCABULARY, count));
     }
-    let texts = Texts::collect(texts).ok_or(limit("the number of tokens or of their bytes", u32::MAX, count))?;
+    let texts = collect().ok_or(limit("the number of tokens or of their bytes", u32::MAX, count))?;
     if texts.longest() as u64 > u64::from(MAX_STRING) {
         return Err(limit("the longest token's length", MAX_STRING, texts.longest() as u64));
     }
@@ -333,8 +353,8 @@ impl Draft {
             const WHY: &str = "WordPiece puts it after a text";
             return Err(TokenizerError::Missing { key: SEPARATOR, why: WHY });
         }
-        for (index, ((_, text), kind)) in self.texts.iter().zip(&self.types).enumerate() {
-            if *kind == TokenType::Byte && parse_byte(text).is_none() {
+        for ((index, id), _) in (0..).zip(0..).zip(&self.types).filter(|(_, kind)| **kind == TokenType::Byte) {
+            if self.texts.get(id).and_then(parse_byte).is_none() {
                 let what = "the token is of type byte but its text is not <0xNN>";
                 return Err(TokenizerError::Element { key: TOKENS, index, what });
             }
