@@ -134,14 +134,7 @@ impl Sampler {
 /// The index of the highest logit, the lowest of equals; NaN counts as minus infinity. `None` without logits.
 #[must_use]
 pub fn argmax(logits: &[f32]) -> Option<u32> {
-    let mut best: Option<(u32, f32)> = None;
-    for (id, &logit) in (0..).zip(logits) {
-        let logit = if logit.is_nan() { f32::NEG_INFINITY } else { logit };
-        if best.is_none_or(|(_, highest)| logit > highest) {
-            best = Some((id, logit));
-        }
-    }
-    best.map(|(id, _)| id)
+    (!logits.is_empty()).then(|| p64_core::forward::argmax(logits))
 }
 
 #[cfg(test)]

@@ -24,10 +24,34 @@ fn sort_front(candidates: &mut [Candidate], k: usize) {
     }
 }
 
+/// Most candidates that [`top_k`] keeps in one walk.
+const FEW: usize = 128;
+
 /// Keeps the `k` highest, sorted.
 pub(super) fn top_k(candidates: &mut Vec<Candidate>, k: usize) {
     let k = k.max(1);
-    sort_front(candidates, k);
+    if k > FEW || k >= candidates.len() {
+        sort_front(candidates, k);
+        return candidates.truncate(k);
+    }
+    // Few of a vocabulary are higher than the lowest of those kept so far: the walk is one comparison for each of the others.
+    let (best, others) = candidates.split_at_mut(k);
+    best.sort_unstable_by(rank);
+    let mut lowest = best.last().map_or(f32::INFINITY, |last| last.logit);
+    for candidate in others.iter().copied() {
+        // Of equals the lower ids are kept already; `lowest` may be equal by number and not by order: minus zero and zero.
+        if candidate.logit < lowest {
+            continue;
+        }
+        let at = best.partition_point(|kept| rank(kept, &candidate).is_lt());
+        if let Some(worse) = best.get_mut(at..).filter(|worse| !worse.is_empty()) {
+            worse.rotate_right(1);
+            if let Some(slot) = worse.first_mut() {
+                *slot = candidate;
+            }
+            lowest = best.last().map_or(lowest, |last| last.logit);
+        }
+    }
     candidates.truncate(k);
 }
 

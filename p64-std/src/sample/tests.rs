@@ -211,3 +211,28 @@ fn parameters_are_checked() {
         assert_eq!(error(params), text);
     }
 }
+
+/// The walk that keeps few against sorting all, with equal logits, both zeros and infinities.
+#[test]
+fn the_highest_few_are_those_of_a_sort() {
+    let mut rng = Rng::new(5);
+    for len in [1, 2, 39, 40, 41, 127, 128, 129, 1000, 5000] {
+        for levels in [2.0, 30.0, 1e9] {
+            let mut logit = || match (rng.unit() * levels).floor() - (levels / 2.0).floor() {
+                0.0 if rng.unit() < 0.5 => -0.0,
+                level if level < 1.0 - levels / 2.0 => f32::NEG_INFINITY,
+                #[expect(clippy::cast_possible_truncation, reason = "any number does")]
+                level => level as f32,
+            };
+            let all: Vec<Candidate> = (0..len).map(|id| Candidate { logit: logit(), id }).collect();
+            let mut sorted = all.clone();
+            sorted.sort_by(|a, b| b.logit.total_cmp(&a.logit).then(a.id.cmp(&b.id)));
+            for k in [0, 1, 2, 40, 128, 129, 6000] {
+                let mut few = all.clone();
+                filter::top_k(&mut few, k);
+                let bits = |of: &[Candidate]| of.iter().map(|c| (c.logit.to_bits(), c.id)).collect::<Vec<_>>();
+                assert_eq!(bits(&few), bits(&sorted[..k.clamp(1, sorted.len())]), "{k} of {len}");
+            }
+        }
+    }
+}
