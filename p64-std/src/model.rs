@@ -11,6 +11,7 @@ use crate::tokenizer::Tokenizer;
 use p64_core::forward::{Config, Layer, Model, Weight, WeightSource};
 use p64_core::layout::flags::Flags;
 use p64_core::metadata::Metadata;
+use p64_core::validate::Integrity;
 use p64_core::{Container, DType, Role};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -98,7 +99,9 @@ impl LoadedModel {
                 (Source::Gguf(mapped), Vec::new())
             }
             Kind::P64 => {
-                let (set, warnings) = MappedSet::open(path, options)?;
+                // Blobs are verified below, beside the making of the tokenizer.
+                let lazy = MapOptions { integrity: Integrity::Lazy, ..*options };
+                let (set, warnings) = MappedSet::open(path, &lazy)?;
                 if set.tokenizer().is_none() && !set.flags().contains(Flags::RAW_TRANSCODE) {
                     let reason = "the container says it is a complete model but has no tokenizer section; convert the \
                                   model again from its source";
@@ -109,10 +112,13 @@ impl LoadedModel {
             kind => return Err(files::other_kind(path, kind, Kind::P64)),
         };
         let types = count_types(&source);
+        let tokenizer = verified_beside(&source, options, || {
+            Tokenizer::from_metadata(&source.metadata()?)
+                .map_err(|error| Error::refused(path, format!("tokenizer: {error}")))
+        })?;
         // The family comes first: what its tokenizer lacks is of no use to know when the model cannot run anyway.
         let cell = Cell::try_new(source, bind)?;
-        let tokenizer = Tokenizer::from_metadata(&cell.borrow_owner().metadata()?)
-            .map_err(|error| Error::refused(path, format!("tokenizer: {error}")))?;
+        let tokenizer = tokenizer?;
         let weight_bytes = cell.borrow_dependent().bytes_per_token();
         Ok(Self { cell, tokenizer, warnings, types, weight_bytes })
     }
@@ -217,6 +223,32 @@ impl fmt::Debug for LoadedModel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("LoadedModel").field("path", &self.path()).field("model", &self.description()).finish()
     }
+}
+
+/// Verifies the blobs and does `work` meanwhile, on a thread of its own where more than one is allowed. Under
+/// [`Integrity::Lazy`] what does not match is left for whoever takes it: the model takes all that it needs, so that reading
+/// everything at once by all threads costs nothing and binding then finds it done.
+fn verified_beside<T: Send>(source: &Source, options: &MapOptions, work: impl FnOnce() -> T + Send) -> Result<T> {
+    let verify = || {
+        let Source::P64(set) = source else { return Ok(()) };
+        let mut verified = set.parts().iter().map(|part| part.verify(options.threads));
+        match options.integrity {
+            Integrity::Full => verified.try_for_each(|verified| verified),
+            Integrity::Lazy => {
+                verified.for_each(drop);
+                Ok(())
+            }
+        }
+    };
+    if options.threads == 1 || matches!(source, Source::Gguf(_)) {
+        return verify().map(|()| work());
+    }
+    std::thread::scope(|scope| {
+        let work = scope.spawn(work);
+        let verified = verify();
+        let done = work.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        verified.map(|()| done)
+    })
 }
 
 fn count_types(source: &Source) -> BTreeMap<&'static str, (u64, u64)> {

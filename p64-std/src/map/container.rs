@@ -104,10 +104,20 @@ impl MappedContainer {
             })
         });
         let cell = cell.map_err(|error| Error::core(path, error))?;
+        let container = Self { path: path.to_owned(), cell };
         if options.integrity == Integrity::Full {
-            verify(cell.borrow_dependent(), options.threads).map_err(|error| Error::core(path, error))?;
+            container.verify(options.threads)?;
         }
-        Ok((Self { path: path.to_owned(), cell }, warnings))
+        Ok((container, warnings))
+    }
+
+    /// Verifies every blob that has not been, by `threads` threads; 0 for one per core. Of a container that was opened under
+    /// [`Integrity::Full`] none is left.
+    ///
+    /// # Errors
+    /// [`Error::Core`] with the first blob of the table whose checksum does not match.
+    pub fn verify(&self, threads: usize) -> Result<()> {
+        verify(self.container(), threads).map_err(|error| Error::core(&self.path, error))
     }
 
     /// The container. What it hands out borrows from `self`.
@@ -153,14 +163,16 @@ fn count_tensors(file: &[u8], path: &Path) -> Result<usize> {
 fn verify(container: &Container<'_>, threads: usize) -> p64_core::Result<()> {
     let available = || std::thread::available_parallelism().map_or(1, |cores| cores.get());
     let threads = if threads == 0 { available() } else { threads };
-    let infos: Vec<TensorInfo<'_>> = container.tensors().collect();
+    let mut infos: Vec<TensorInfo<'_>> = container.tensors().collect();
+    // The largest can be most of the file: whoever has it is done last.
+    infos.sort_by_key(|info| std::cmp::Reverse(info.extent().len()));
     let next = AtomicUsize::new(0);
     let work = || {
         let mut first = None;
         // Blobs differ in length by orders of magnitude: each thread takes the next, not a share.
         while let Some(info) = infos.get(next.fetch_add(1, Ordering::Relaxed)) {
             if let Err(error) = container.tensor(info) {
-                first = first.or(Some((info.index(), error)));
+                first = first.into_iter().chain([(info.index(), error)]).min_by_key(|(index, _)| *index);
             }
         }
         first
