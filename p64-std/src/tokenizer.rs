@@ -211,7 +211,7 @@ impl Tokenizer {
             Merging::Rwkv(rwkv) => each(fragments, &mut ids, |text, ids| rwkv.encode(text, ids)),
             Merging::Plamo(plamo) => each(fragments, &mut ids, |text, ids| plamo.encode(text, vocabulary, ids)),
             Merging::Spm(spm) => {
-                let mut scratch = spm::Scratch::default();
+                let mut scratch = spm::Scratch::of(text.len());
                 let mut after_special = true;
                 for fragment in fragments {
                     match fragment {

@@ -68,6 +68,7 @@ pub(super) struct Scratch {
     queue: BinaryHeap<Reverse<Pair>>,
     text: String,
     escaped: Vec<u8>,
+    seen: Seen,
 }
 
 const KEY: &str = "tokenizer.ggml.merges";
@@ -158,10 +159,11 @@ impl Bpe {
     }
 
     fn encode_text(&self, text: &str, texts: &Texts, scratch: &mut Scratch, out: &mut Vec<u32>) {
-        let mut seen = Seen::default();
+        let mut seen = std::mem::take(&mut scratch.seen);
         self.splitter.split(text, &mut |word| {
             seen.encode(word.as_bytes(), out, |out| self.encode_word(word, texts, scratch, out));
         });
+        scratch.seen = seen;
     }
 
     fn encode_word(&self, word: &str, texts: &Texts, scratch: &mut Scratch, out: &mut Vec<u32>) {

@@ -97,6 +97,16 @@ pub(super) struct Scratch {
     text: Vec<u8>,
     symbols: Vec<Symbol>,
     queue: BinaryHeap<Join>,
+    seen: Seen,
+    /// Whether the fragments are parts of a long text.
+    is_long: bool,
+}
+
+impl Scratch {
+    /// For a text of `len` bytes.
+    pub(super) fn of(len: usize) -> Self {
+        Self { is_long: len >= LONG, ..Self::default() }
+    }
 }
 
 impl Spm {
@@ -127,8 +137,11 @@ impl Spm {
         scratch: &mut Scratch,
         out: &mut Vec<u32>,
     ) {
-        let cuts = (fragment.len() >= LONG).then(|| self.cuts.get_or_init(|| Cuts::new(vocabulary)));
-        self.encode_parts(fragment, prefix, cuts, vocabulary, scratch, out);
+        self.encode_parts(fragment, prefix, scratch.is_long.then(|| self.cuts(vocabulary)), vocabulary, scratch, out);
+    }
+
+    fn cuts(&self, vocabulary: &Vocabulary) -> &Cuts {
+        self.cuts.get_or_init(|| Cuts::new(vocabulary))
     }
 
     fn encode_parts(
@@ -140,7 +153,7 @@ impl Spm {
         scratch: &mut Scratch,
         out: &mut Vec<u32>,
     ) {
-        let Scratch { text, symbols, queue } = scratch;
+        let Scratch { text, symbols, queue, seen, .. } = scratch;
         text.clear();
         if prefix {
             text.extend_from_slice(SPACE);
@@ -149,7 +162,6 @@ impl Spm {
             if byte == b' ' { text.extend_from_slice(SPACE) } else { text.push(byte) }
         }
         let Some(cuts) = cuts else { return self.encode_part(text, vocabulary, (symbols, queue), out) };
-        let mut seen = Seen::default();
         // A character may be broken and reach into a space: then the space is none, and the place is no place to cut at.
         let is_whole = str::from_utf8(text).is_ok();
         let mut rest = text.as_slice();
