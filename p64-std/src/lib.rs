@@ -3,6 +3,7 @@
 #![deny(unsafe_code)]
 
 pub mod atomic_file;
+pub mod bandwidth;
 pub mod chat;
 pub mod convert;
 pub mod diff;

@@ -1,14 +1,17 @@
 //! `p64 bench`: speed of prompt and generation, as llama-bench defines them.
 
+mod bandwidth;
+
 use crate::command::session::{self, ComputeArgs};
 use crate::failure::{Failure, Result};
-use crate::output::Ui;
 use crate::output::table::{Align, Table};
+use crate::output::{Ui, memory};
 use p64_core::kernel::Level;
+use p64_std::bandwidth::Bandwidth;
 use p64_std::model::LoadedModel;
 use p64_std::session::{Session, SessionOptions};
 use serde::Serialize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 const EXAMPLES: &str = "\
@@ -17,17 +20,20 @@ Examples:
   p64 bench model.p64 -p 512 -n 128 -t 1 -r 5
   p64 bench model.p64 --level avx2
   p64 bench --json model.p64 | jq .tg_tok_s
+  p64 bench --bandwidth -t 1
 
 pp: N prompt tokens in one batch, from an empty cache. tg: N tokens one by one, from an empty
 cache. Each is run once to warm up and then -r times; shown are median and standard deviation.
-GB/s is the bytes of weights that one token reads, times the tokens per second.";
+GB/s is the bytes of weights that one token reads, times the tokens per second; beside it stands
+what part that is of the GB/s at which the same threads read memory, measured before the tests.";
 
 /// Measure prompt (pp) and generation (tg) speed
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
     /// The model, .p64 or GGUF
-    model: PathBuf,
+    #[arg(required_unless_present = "bandwidth")]
+    model: Option<PathBuf>,
     /// Prompt tokens; 0 to leave this test out
     #[arg(short = 'p', long, value_name = "N", default_value_t = 512)]
     prompt: usize,
@@ -40,6 +46,12 @@ pub struct Args {
     /// Use no better vector instructions than these; the results are the same
     #[arg(long, value_name = "LEVEL")]
     level: Option<LevelArg>,
+    /// Measure how fast the threads read memory, and nothing else
+    #[arg(long, conflicts_with = "model")]
+    bandwidth: bool,
+    /// Do not measure that before the tests; the peak memory is then the model's alone
+    #[arg(long, conflicts_with = "bandwidth")]
+    no_bandwidth: bool,
     #[command(flatten)]
     compute: ComputeArgs,
 }
@@ -73,6 +85,10 @@ struct Report {
     pp_tok_s: Option<f64>,
     tg_tok_s: Option<f64>,
     tg_gb_s: Option<f64>,
+    tg_of_bandwidth: Option<f64>,
+    bandwidth_gb_s: Option<f64>,
+    bandwidth_best_gb_s: Option<f64>,
+    peak_memory: Option<u64>,
     tests: Vec<Test>,
 }
 
@@ -86,6 +102,8 @@ struct Test {
 }
 
 pub fn run(args: &Args, ui: &Ui) -> Result<u8> {
+    // Without a model it is the bandwidth that was asked for.
+    let Some(path) = &args.model else { return bandwidth::run(args.compute.threads, ui) };
     if args.repetitions == 0 || (args.prompt == 0 && args.tokens == 0) {
         return Err(Failure::Usage("there is nothing to measure: -r, and -p or -n, must be at least 1".to_owned()));
     }
@@ -97,7 +115,8 @@ pub fn run(args: &Args, ui: &Ui) -> Result<u8> {
         }
         level.cap();
     }
-    let (model, _) = session::open(&args.model, ui)?;
+    let memory = (!args.no_bandwidth).then(|| bandwidth::quick(args.compute.threads)).transpose()?;
+    let (model, _) = session::open(path, ui)?;
     let options = SessionOptions {
         context: Some(args.prompt.max(args.tokens)),
         threads: args.compute.threads,
@@ -108,11 +127,14 @@ pub fn run(args: &Args, ui: &Ui) -> Result<u8> {
     let mut session = Session::new(&model, &options)?;
     let pp = (args.prompt > 0).then(|| measure(args, ui, "pp", args.prompt, &mut session)).transpose()?;
     let tg = (args.tokens > 0).then(|| measure(args, ui, "tg", args.tokens, &mut session)).transpose()?;
-    let report = report(args, &model, pp, tg);
+    let report = report(args, path, &model, memory.as_ref(), pp, tg);
     if ui.json() {
         ui.object(&report)?;
     } else {
         ui.text(&render(&report))?;
+        if let Some(memory) = &memory {
+            ui.text(&bandwidth::sentence(memory))?;
+        }
     }
     Ok(0)
 }
@@ -185,13 +207,22 @@ fn deviation(samples: &[f64]) -> f64 {
     (squares / (count - 1.0)).sqrt()
 }
 
-fn report(args: &Args, model: &LoadedModel, pp: Option<Test>, tg: Option<Test>) -> Report {
+fn report(
+    args: &Args,
+    path: &Path,
+    model: &LoadedModel,
+    memory: Option<&Bandwidth>,
+    pp: Option<Test>,
+    tg: Option<Test>,
+) -> Report {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let tg_tok_s = tg.as_ref().map(|test| test.median_tok_s);
     #[expect(clippy::cast_precision_loss, reason = "bytes of weights, for a rate with one decimal")]
     let weights = model.weight_bytes_per_token() as f64;
+    let tg_gb_s = tg_tok_s.map(|rate| rate * weights / 1e9);
+    let bandwidth_gb_s = memory.map(|memory| memory.median() / 1e9);
     Report {
-        model: args.model.display().to_string(),
+        model: path.display().to_string(),
         description: model.description(),
         format: model.format().to_string().to_ascii_lowercase(),
         bytes: model.file_size(),
@@ -200,7 +231,11 @@ fn report(args: &Args, model: &LoadedModel, pp: Option<Test>, tg: Option<Test>) 
         weight_bytes_per_token: model.weight_bytes_per_token(),
         pp_tok_s: pp.as_ref().map(|test| test.median_tok_s),
         tg_tok_s,
-        tg_gb_s: tg_tok_s.map(|rate| rate * weights / 1e9),
+        tg_gb_s,
+        tg_of_bandwidth: tg_gb_s.zip(bandwidth_gb_s).map(|(weights, memory)| weights / memory),
+        bandwidth_gb_s,
+        bandwidth_best_gb_s: memory.map(|memory| memory.best() / 1e9),
+        peak_memory: memory::peak(),
         tests: pp.into_iter().chain(tg).collect(),
     }
 }
@@ -213,9 +248,12 @@ fn render(report: &Report) -> String {
         ("tokens/s", Align::Right),
         ("", Align::Left),
         ("GB/s", Align::Right),
+        ("of memory's", Align::Right),
     ]);
     for test in &report.tests {
-        let weights = report.tg_gb_s.filter(|_| test.test.starts_with("tg"));
+        let tg = test.test.starts_with("tg");
+        let weights = report.tg_gb_s.filter(|_| tg);
+        let part = report.tg_of_bandwidth.filter(|_| tg);
         table.row([
             test.test.clone(),
             report.level.to_owned(),
@@ -223,6 +261,7 @@ fn render(report: &Report) -> String {
             format!("{:.1}", test.median_tok_s),
             format!("± {:.1}", test.stddev_tok_s),
             weights.map_or_else(|| "-".to_owned(), |rate| format!("{rate:.1}")),
+            part.map_or_else(|| "-".to_owned(), |part| format!("{:.0} %", part * 100.0)),
         ]);
     }
     table.render()

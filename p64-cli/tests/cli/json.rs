@@ -114,6 +114,25 @@ fn bench_gives_medians() {
     assert!(["scalar", "avx2", "avx512"].contains(&bench["level"].as_str().expect("a level")));
     let only_pp = p64_on("bench --json {} -p 8 -n 0 -t 1 -r 1", &tiny()).ok().object();
     assert!(only_pp["tg_tok_s"].is_null() && only_pp["pp_tok_s"].is_number());
+    assert!(only_pp["tg_of_bandwidth"].is_null());
+    for name in ["tg_gb_s", "tg_of_bandwidth", "bandwidth_gb_s", "bandwidth_best_gb_s", "peak_memory"] {
+        assert!(bench[name].as_f64() > Some(0.0), "{name}: {}", bench[name]);
+    }
+    // What the bandwidth is measured on is larger than the model.
+    let alone = p64_on("bench --json {} -p 8 -n 4 -t 1 -r 1 --no-bandwidth", &tiny()).ok().object();
+    assert!(alone["tg_gb_s"].is_number() && alone["tg_of_bandwidth"].is_null() && alone["bandwidth_gb_s"].is_null());
+    assert!(alone["peak_memory"].as_u64() < bench["peak_memory"].as_u64());
+}
+
+#[test]
+fn bandwidth_is_measured_alone_too() {
+    let found = p64(["bench", "--bandwidth", "--json", "-t", "1"]).ok().object();
+    for name in ["median_gb_s", "best_gb_s", "bytes"] {
+        assert!(found[name].as_f64() > Some(0.0), "{name}: {}", found[name]);
+    }
+    assert_eq!(found["threads"], 1);
+    assert!(found["samples_gb_s"].as_array().is_some_and(|samples| samples.len() > 2));
+    assert!(p64(["bench", "--bandwidth", "-t", "1"]).ok().stdout.contains("GB/s read by 1 thread"));
 }
 
 #[test]

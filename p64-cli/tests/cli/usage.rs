@@ -35,7 +35,7 @@ fn every_command_has_help_with_examples() {
 
 #[test]
 fn requests_that_make_no_sense_are_2() {
-    let requests: [&[&str]; 10] = [
+    let requests: [&[&str]; 12] = [
         &[],
         &["frobnicate"],
         &["verify"],
@@ -45,6 +45,8 @@ fn requests_that_make_no_sense_are_2() {
         &["run", "m.p64", "-p", "x", "--temp", "-1"],
         &["run", "m.p64", "-p", "x", "--kv", "q9"],
         &["bench", "m.p64", "-r", "0"],
+        &["bench"],
+        &["bench", "m.p64", "--bandwidth"],
         &["export", "m.p64", "m.bin"],
     ];
     for request in requests {
