@@ -14,16 +14,21 @@ use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+/// Positions that fill the cache at once.
+const FILL: usize = 512;
+
 const EXAMPLES: &str = "\
 Examples:
   p64 bench model.p64
   p64 bench model.p64 -p 512 -n 128 -t 1 -r 5
   p64 bench model.p64 --level avx2
+  p64 bench model.p64 -p 0 -n 32 -d 4096
   p64 bench --json model.p64 | jq .tg_tok_s
   p64 bench --bandwidth -t 1
 
 pp: N prompt tokens in one batch, from an empty cache. tg: N tokens one by one, from an empty
-cache. Each is run once to warm up and then -r times; shown are median and standard deviation.
+cache. With -d both begin behind so many positions, which are not timed. Each is run once to
+warm up and then -r times; shown are median and standard deviation.
 GB/s is the bytes of weights that one token reads, times the tokens per second; beside it stands
 what part that is of the GB/s at which the same threads read memory, measured before the tests.";
 
@@ -40,6 +45,9 @@ pub struct Args {
     /// Generated tokens; 0 to leave this test out
     #[arg(short = 'n', long, value_name = "N", default_value_t = 128)]
     tokens: usize,
+    /// Positions in the cache before each test begins
+    #[arg(short, long, value_name = "N", default_value_t = 0)]
+    depth: usize,
     /// Repetitions
     #[arg(short, long, value_name = "N", default_value_t = 5)]
     repetitions: usize,
@@ -81,6 +89,7 @@ struct Report {
     bytes: u64,
     threads: usize,
     level: &'static str,
+    depth: usize,
     weight_bytes_per_token: u64,
     pp_tok_s: Option<f64>,
     tg_tok_s: Option<f64>,
@@ -118,13 +127,18 @@ pub fn run(args: &Args, ui: &Ui) -> Result<u8> {
     let memory = (!args.no_bandwidth).then(|| bandwidth::quick(args.compute.threads)).transpose()?;
     let (model, _) = session::open(path, ui)?;
     let options = SessionOptions {
-        context: Some(args.prompt.max(args.tokens)),
+        context: Some(args.depth.saturating_add(args.prompt.max(args.tokens))),
         threads: args.compute.threads,
         activations: args.compute.activations(),
         kv: args.compute.kv,
-        batch: args.prompt.max(1),
+        // What fills the cache is not timed: it goes in batches of its own where there is no prompt to measure.
+        batch: if args.prompt == 0 && args.depth > 0 { FILL } else { args.prompt.max(1) },
     };
     let mut session = Session::new(&model, &options)?;
+    if args.depth > 0 {
+        session.prefill(&token_ids(&model, args.depth))?;
+        ui.note(format_args!("{} positions in the cache", args.depth));
+    }
     let pp = (args.prompt > 0).then(|| measure(args, ui, "pp", args.prompt, &mut session)).transpose()?;
     let tg = (args.tokens > 0).then(|| measure(args, ui, "tg", args.tokens, &mut session)).transpose()?;
     let report = report(args, path, &model, memory.as_ref(), pp, tg);
@@ -142,9 +156,10 @@ pub fn run(args: &Args, ui: &Ui) -> Result<u8> {
 /// One warm-up, then the repetitions.
 fn measure(args: &Args, ui: &Ui, name: &str, tokens: usize, session: &mut Session<&LoadedModel>) -> Result<Test> {
     let ids = token_ids(session.model(), tokens);
+    let test = if args.depth == 0 { format!("{name}{tokens}") } else { format!("{name}{tokens} @ d{}", args.depth) };
     let mut samples = Vec::new();
     for repetition in 0..=args.repetitions {
-        session.reset();
+        session.truncate(args.depth);
         let began = Instant::now();
         if name == "pp" {
             session.prefill(&ids)?;
@@ -156,15 +171,14 @@ fn measure(args: &Args, ui: &Ui, name: &str, tokens: usize, session: &mut Sessio
         let time = began.elapsed();
         let rate = crate::output::number::per_second(tokens as u64, time);
         match repetition {
-            0 => ui.note(format_args!("{name}{tokens}: warm-up {rate:.1} tokens/s")),
+            0 => ui.note(format_args!("{test}: warm-up {rate:.1} tokens/s")),
             n => {
-                ui.note(format_args!("{name}{tokens}: {n} of {} {rate:.1} tokens/s", args.repetitions));
+                ui.note(format_args!("{test}: {n} of {} {rate:.1} tokens/s", args.repetitions));
                 samples.push(rate);
             }
         }
     }
     let (median, stddev) = (median(&samples), deviation(&samples));
-    let test = format!("{name}{tokens}");
     Ok(Test { test, tokens, median_tok_s: median, stddev_tok_s: stddev, samples_tok_s: samples })
 }
 
@@ -228,6 +242,7 @@ fn report(
         bytes: model.file_size(),
         threads: if args.compute.threads == 0 { cores } else { args.compute.threads },
         level: Level::current().name(),
+        depth: args.depth,
         weight_bytes_per_token: model.weight_bytes_per_token(),
         pp_tok_s: pp.as_ref().map(|test| test.median_tok_s),
         tg_tok_s,

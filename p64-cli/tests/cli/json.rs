@@ -112,6 +112,10 @@ fn bench_gives_medians() {
     let scalar = p64_on("bench --json {} -p 8 -n 0 -t 1 -r 1 --level scalar", &tiny()).ok().object();
     assert_eq!(scalar["level"], "scalar");
     assert!(["scalar", "avx2", "avx512"].contains(&bench["level"].as_str().expect("a level")));
+    let deep = p64_on("bench --json {} -p 3 -n 4 -d 9 -t 1 -r 1", &tiny()).ok().object();
+    assert_eq!(deep["depth"], 9);
+    assert_eq!(deep["tests"][1]["test"], "tg4 @ d9");
+    assert!(deep["tg_tok_s"].as_f64().expect("a rate") > 0.0);
     let only_pp = p64_on("bench --json {} -p 8 -n 0 -t 1 -r 1", &tiny()).ok().object();
     assert!(only_pp["tg_tok_s"].is_null() && only_pp["pp_tok_s"].is_number());
     assert!(only_pp["tg_of_bandwidth"].is_null());
