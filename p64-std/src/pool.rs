@@ -1,24 +1,32 @@
-//! Threads for the forward pass.
+//! Threads: [`Pool`] for the many short jobs of the forward pass, and rayon for long tasks of unequal length.
+
+mod shares;
+mod tasks;
+mod team;
+
+pub(crate) use tasks::{Tasks, with_threads};
 
 use crate::error::{Error, Result};
 use p64_core::kernel::workers::Job;
 use p64_core::kernel::{Serial, Workers};
-use rayon::ThreadPool;
-use rayon::iter::{IndexedParallelIterator, IntoParallelRefIterator, ParallelIterator};
-use rayon::slice::ParallelSliceMut;
+use shares::Shares;
 use std::fmt;
+use team::Team;
 
-/// Floats below which an output is not worth waking another thread for.
+/// Floats below which an output is not worth telling another thread of.
 const WORTH_SHARING: usize = 128;
 
-/// Most threads of a pool: asked for 100,000, rayon had not started a job after 20 seconds on two cores.
+/// Units that stay together where there are many: kernels take rows by eights and write whole cache lines of 16.
+const TOGETHER: usize = 16;
+
+/// Most threads of a pool: asked for 100,000, a machine of two cores had not started a job after 20 seconds.
 const MAX_THREADS: usize = 1024;
 
-/// Runs core's jobs on a fixed number of threads.
+/// Runs core's jobs on a fixed number of threads, of which the caller's is one.
 pub struct Pool {
     threads: usize,
     /// `None` for one thread: the caller's own.
-    pool: Option<ThreadPool>,
+    team: Option<Team>,
 }
 
 impl Pool {
@@ -27,43 +35,32 @@ impl Pool {
     /// # Errors
     /// [`Error::Usage`] for more than 1024 threads, and when the system gives no more.
     pub fn new(threads: usize) -> Result<Self> {
-        let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
-        let threads = if threads == 0 { cores.min(MAX_THREADS) } else { threads };
-        if threads > MAX_THREADS {
-            let reason = format!("{threads} threads are too many; ask for at most {MAX_THREADS} (-t)");
-            return Err(Error::Usage { reason });
-        }
-        if threads == 1 {
-            return Ok(Self { threads, pool: None });
-        }
-        let built = rayon::ThreadPoolBuilder::new().num_threads(threads).thread_name(|i| format!("p64-{i}")).build();
-        let pool =
-            built.map_err(|error| Error::Usage { reason: format!("cannot start {threads} threads: {error}") })?;
-        Ok(Self { threads, pool: Some(pool) })
+        let threads = count(threads)?;
+        let start = || {
+            Team::new(threads - 1)
+                .map_err(|error| Error::Usage { reason: format!("cannot start {threads} threads: {error}") })
+        };
+        Ok(Self { threads, team: (threads > 1).then(start).transpose()? })
+    }
+
+    /// Runs `job` over `out`, the pieces being multiples of `together` units.
+    fn run(&self, out: &mut [f32], unit: usize, together: usize, job: Job<'_>) {
+        let Some(team) = self.team.as_ref().filter(|_| out.len() >= WORTH_SHARING) else {
+            return Serial.for_each_chunk(out, unit, job);
+        };
+        let shares = Shares::new(out, unit.max(1), together, self.threads);
+        team.run(&|thread| shares.work(thread, job));
     }
 }
 
-impl Pool {
-    /// What `each` makes of the items, in their order.
-    pub(crate) fn map<T: Sync, R: Send>(&self, items: &[T], each: impl Fn(&T) -> R + Sync) -> Vec<R> {
-        match &self.pool {
-            None => items.iter().map(each).collect(),
-            Some(pool) => pool.install(|| items.par_iter().with_max_len(1).map(&each).collect()),
-        }
+/// How many threads are meant: at least one; 0 means one per core.
+fn count(threads: usize) -> Result<usize> {
+    if threads > MAX_THREADS {
+        let reason = format!("{threads} threads are too many; ask for at most {MAX_THREADS} (-t)");
+        return Err(Error::Usage { reason });
     }
-}
-
-/// Runs `job`, whose parallel iterators then use `threads` threads; 0 means one per core.
-///
-/// # Errors
-/// As [`Pool::new`].
-pub(crate) fn with_threads<R: Send>(threads: usize, job: impl FnOnce() -> R + Send) -> Result<R> {
-    if let Pool { pool: Some(pool), .. } = Pool::new(threads)? {
-        return Ok(pool.install(job));
-    }
-    let built = rayon::ThreadPoolBuilder::new().num_threads(1).build();
-    let pool = built.map_err(|error| Error::Usage { reason: format!("cannot start a thread: {error}") })?;
-    Ok(pool.install(job))
+    let cores = || std::thread::available_parallelism().map_or(1, |cores| cores.get());
+    Ok(if threads == 0 { cores().min(MAX_THREADS) } else { threads })
 }
 
 impl fmt::Debug for Pool {
@@ -74,16 +71,11 @@ impl fmt::Debug for Pool {
 
 impl Workers for Pool {
     fn for_each_chunk(&self, out: &mut [f32], unit: usize, job: Job<'_>) {
-        let Some(pool) = self.pool.as_ref().filter(|_| out.len() >= WORTH_SHARING) else {
-            return Serial.for_each_chunk(out, unit, job);
-        };
-        let units = out.len().div_ceil(unit.max(1));
-        // Two chunks a thread: one that is late costs half a share.
-        let per_chunk = units.div_ceil(self.threads.saturating_mul(2)).max(1);
-        pool.install(|| {
-            let chunks = out.par_chunks_mut(per_chunk.saturating_mul(unit.max(1))).enumerate();
-            chunks.for_each(|(index, chunk)| job(index.saturating_mul(per_chunk), chunk));
-        });
+        self.run(out, unit, TOGETHER, job);
+    }
+
+    fn for_each_unit(&self, out: &mut [f32], unit: usize, job: Job<'_>) {
+        self.run(out, unit, 1, job);
     }
 
     fn threads(&self) -> usize {
@@ -92,33 +84,4 @@ impl Workers for Pool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn more_threads_than_a_machine_can_start_are_refused_at_once() {
-        for threads in [MAX_THREADS + 1, usize::MAX] {
-            let error = Pool::new(threads).expect_err("too many");
-            assert!(error.to_string().contains("at most 1024"), "{error}");
-        }
-    }
-
-    #[test]
-    fn every_unit_is_done_once_and_knows_its_place() {
-        for threads in [1, 2, 3] {
-            let pool = Pool::new(threads).expect("threads");
-            for (units, unit) in [(1, 1), (7, 3), (128, 1), (1000, 4), (129, 7)] {
-                let mut out = vec![0.0; units * unit];
-                pool.for_each_chunk(&mut out, unit, &|first, chunk| {
-                    for (index, values) in (first..).zip(chunk.chunks_mut(unit)) {
-                        #[expect(clippy::cast_precision_loss, reason = "small")]
-                        values.iter_mut().for_each(|value| *value += index as f32 + 1.0);
-                    }
-                });
-                #[expect(clippy::cast_precision_loss, reason = "small")]
-                let expected: Vec<f32> = (0..units).flat_map(|i| vec![i as f32 + 1.0; unit]).collect();
-                assert_eq!(out, expected, "{threads} threads, {units} units of {unit}");
-            }
-        }
-    }
-}
+mod tests;

@@ -12,6 +12,11 @@ pub trait Workers {
     /// Runs `job` over `out`, whose length is a multiple of `unit`; `unit` is at least 1.
     fn for_each_chunk(&self, out: &mut [f32], unit: usize, job: Job<'_>);
 
+    /// The same where every unit is work for a thread of its own: chunks may be as small as one unit.
+    fn for_each_unit(&self, out: &mut [f32], unit: usize, job: Job<'_>) {
+        self.for_each_chunk(out, unit, job);
+    }
+
     /// How many chunks can run at the same time.
     fn threads(&self) -> usize;
 }

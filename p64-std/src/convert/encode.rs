@@ -11,11 +11,11 @@
 use super::recipe::Recipe;
 use super::runs::{Run, Runs};
 use crate::error::{Error, Result};
-use crate::pool::Pool;
+use crate::pool::Tasks;
 use crate::quantize::{self, Importance, QuantizeError, TensorError, TernaryScale};
 use crate::source::{Payload, SourceTensor};
 use crate::split::Failure;
-use p64_core::kernel::{Workers, dequantize};
+use p64_core::kernel::dequantize;
 use p64_core::quant::ternary::{self, Ternary};
 use p64_core::quant::tile::{self, Units};
 use p64_core::quant::{q4_k, q4_k_soa};
@@ -32,7 +32,7 @@ pub(super) struct Encoding<'a> {
     pub recipe: Recipe,
     /// How much each column counts.
     pub importance: Option<Importance<'a>>,
-    pub pool: &'a Pool,
+    pub pool: &'a Tasks,
     /// The source, for messages.
     pub path: &'a Path,
 }

@@ -5,7 +5,7 @@ use super::draft::Draft;
 use super::encode::Encoding;
 use super::{ConvertReport, Phase, ProduceOptions, Progress, TensorChange, Warning, provenance};
 use crate::error::{Error, Result};
-use crate::pool::Pool;
+use crate::pool::Tasks;
 use crate::quantize::Imatrix;
 use crate::source::{Payload, Rearranged, SourceModel};
 use crate::split::{Contents, Cut, Failure, SetPlan};
@@ -23,7 +23,7 @@ pub(super) struct Job<'s> {
     plan: Plan,
     layout: LayoutOptions,
     imatrix: Option<&'s Imatrix>,
-    pool: Pool,
+    pool: Tasks,
     output: PathBuf,
 }
 
@@ -42,7 +42,7 @@ impl<'s> Job<'s> {
         let model = draft.model(inputs, &placeholder, output)?;
         let plan = Plan::new(&model, &options.layout).map_err(|error| error.about(output))?;
         // A copy needs no help.
-        let pool = Pool::new(if draft.is_changed() { options.threads } else { 1 })?;
+        let pool = Tasks::new(if draft.is_changed() { options.threads } else { 1 })?;
         let (layout, imatrix) = (options.layout, options.imatrix.as_ref());
         Ok(Self { source, digesting, inputs, draft, plan, layout, imatrix, pool, output: output.to_owned() })
     }
