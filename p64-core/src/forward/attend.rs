@@ -1,27 +1,34 @@
-//! Attention of a batch: every position and every group of heads a unit of work of its own.
+//! Attention of a batch: every position and every group of heads a unit of work of its own. Of a single position that sees many,
+//! the positions that it sees.
 #![forbid(unsafe_code)]
 
 use super::At;
 use super::arch::Softcap;
 use super::dims::Config;
 use crate::kernel::Workers;
-use crate::kernel::generic::attention::Attention;
+use crate::kernel::generic::attention::{Attention, at_once};
 use crate::kernel::generic::cache::Rows;
+use crate::kernel::generic::spread;
 
 /// Positions whose scores are in memory at the same time.
 const TILE: usize = 16;
 
+/// Positions from which on a single one's attention is spread: below, it takes a few microseconds.
+const SPREAD: usize = 128;
+
 /// Values that the attention of a batch of `n` positions over a cache of `context` takes.
 ///
 /// A unit is what one key-value head's queries give, followed by their scores:
-/// `[min(n, TILE)][n_head_kv][group * head_dim + context]`.
+/// `[min(n, TILE)][n_head_kv][group * head_dim + at_once * context]`. A single position may be spread.
 pub(super) const fn tile_len(config: &Config, n: usize, context: usize) -> usize {
     let tile = if n < TILE { n } else { TILE };
-    unit_len(config, context).saturating_mul(config.n_head_kv).saturating_mul(tile)
+    let units = unit_len(config, context).saturating_mul(config.n_head_kv).saturating_mul(tile);
+    let spread = spread::buffer_len(config.n_head, config.head_dim, context);
+    if cfg!(target_arch = "x86_64") && units < spread { spread } else { units }
 }
 
 const fn unit_len(config: &Config, context: usize) -> usize {
-    group_len(config).saturating_add(context)
+    group_len(config).saturating_add(at_once(config.n_head / config.n_head_kv).saturating_mul(context))
 }
 
 /// Length of the queries that share a key-value head.
@@ -54,6 +61,14 @@ pub(super) fn attend(
     let mut first = at.start;
     for (query, out) in query.chunks(TILE * query_len).zip(out.chunks_mut(TILE * query_len)) {
         let n = out.len() / query_len;
+        if n == 1 && first >= SPREAD && heads.by_parts() {
+            let (end, begin) = (first + 1, window.map_or(0, |window| (first + 1).saturating_sub(window)));
+            if spread::attend(&heads, query, keys, values, begin..end, tile, out, workers).is_err() {
+                out.fill(f32::NAN);
+            }
+            first += 1;
+            continue;
+        }
         // Scores get the room that the last position of the tile needs.
         let unit_len = unit_len(config, first + n);
         let tile = &mut tile[..n * config.n_head_kv * unit_len];

@@ -1,9 +1,11 @@
 //! The keys and values of the positions seen so far, in a buffer of the caller's.
 //!
 //! ```text
-//! keys     [layer][position][n_head_kv * head_dim]   in their type, filled up to whole words
-//! values   [layer][position][n_head_kv * head_dim]   likewise
+//! keys     [layer][n_head_kv][position][head_dim]   in their type, filled up to whole words
+//! values   [layer][n_head_kv][position][head_dim]   likewise
 //! ```
+//!
+//! Attention reads one head of many positions: they lie side by side, so that a processor foresees what comes next.
 //!
 //! A buffer is counted in words of four bytes whatever the types: it is a slice of `f32`, and for types other than
 //! [`KvType::F32`] its bytes are used as they are.
@@ -109,6 +111,7 @@ pub struct KvCache<S> {
     codecs: (&'static dyn Codec, &'static dyn Codec),
     n_layer: usize,
     kv_len: usize,
+    head_dim: usize,
     capacity: usize,
     len: usize,
 }
@@ -161,16 +164,23 @@ impl<S: AsRef<[f32]> + AsMut<[f32]>> KvCache<S> {
         if have < need {
             return Err(Error::buffer_too_small(need, have));
         }
-        Ok(Self { storage, types, codecs, n_layer: config.n_layer, kv_len: config.kv_len(), capacity, len: 0 })
+        let (n_layer, kv_len, head_dim) = (config.n_layer, config.kv_len(), config.head_dim);
+        Ok(Self { storage, types, codecs, n_layer, kv_len, head_dim, capacity, len: 0 })
     }
 
     /// Keeps the keys and values of the positions from `start` on.
     pub(super) fn store(&mut self, layer: usize, start: usize, keys: &[f32], values: &[f32]) {
-        let row = (self.capacity.saturating_mul(layer)).saturating_add(start);
-        let (first, codecs) = (row.saturating_mul(self.kv_len), self.codecs);
+        let Self { codecs, kv_len, head_dim, capacity, .. } = *self;
+        let layer = kv_len.saturating_mul(capacity).saturating_mul(layer);
         let (key_half, value_half) = self.halves();
-        codecs.0.write(key_half.as_mut_bytes(), first, keys);
-        codecs.1.write(value_half.as_mut_bytes(), first, values);
+        for (codec, half, rows) in [(codecs.0, key_half, keys), (codecs.1, value_half, values)] {
+            for (position, row) in (start..capacity).zip(rows.chunks_exact(kv_len.max(1))) {
+                for (head, elements) in row.chunks_exact(head_dim.max(1)).enumerate() {
+                    let row = head.saturating_mul(capacity).saturating_add(position);
+                    codec.write(half.as_mut_bytes(), row.saturating_mul(head_dim).saturating_add(layer), elements);
+                }
+            }
+        }
     }
 
     /// Keys and values of one layer, of all `capacity` positions. Empty past the last layer.

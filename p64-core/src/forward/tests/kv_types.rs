@@ -67,12 +67,14 @@ fn what_is_kept_is_found_again() {
             let (keys, values) = cache.layer(layer);
             let seed =
                 |position| if layer == 1 && [1, 2].contains(&position) { 49 + position } else { layer * 10 + position };
-            assert_eq!(decode(types.keys, keys), (0..5).flat_map(|p| row(seed(p))).collect::<Vec<_>>(), "{types:?}");
-            assert_eq!(
-                decode(types.values, values),
-                (0..5).flat_map(|p| row(seed(p) + 100)).collect::<Vec<_>>(),
-                "{types:?}"
-            );
+            // Head by head, all positions of each.
+            let heads = |more: usize| -> Vec<f32> {
+                let rows: Vec<Vec<f32>> = (0..5).map(|position| row(seed(position) + more)).collect();
+                let head = |at: usize| rows.iter().flat_map(move |row| row[at..at + config.head_dim].to_vec());
+                (0..len).step_by(config.head_dim).flat_map(head).collect()
+            };
+            assert_eq!(decode(types.keys, keys), heads(0), "{types:?}");
+            assert_eq!(decode(types.values, values), heads(100), "{types:?}");
         }
         let (keys, values) = cache.layer(config.n_layer);
         assert!(keys.is_empty() && values.is_empty());

@@ -3,15 +3,17 @@
 
 use super::activation::softcap;
 use super::cache::{Kept, LANES, Rows, totals};
+use super::grouped::{self, MOST, Steps};
 use super::softmax::softmax;
 use crate::error::{Code, Error, Place, Result};
 use crate::kernel::arch::Eight;
 use core::ops::Range;
+use core::slice::ChunksExact;
 
 /// Keys that are multiplied together.
 const KEYS: usize = if cfg!(target_arch = "x86_64") { 4 } else { 1 };
 
-/// Elements of a head's output that are summed together.
+/// Elements of a head's output that are summed together where a head is no whole number of 32.
 const PART: usize = 64;
 
 /// How many heads there are and how scores are scaled.
@@ -29,11 +31,17 @@ pub struct Attention {
     pub softcap: Option<f32>,
 }
 
+/// Of a group of so many query heads, those that are computed at once.
+pub(crate) const fn at_once(group: usize) -> usize {
+    if group < MOST { group } else { MOST }
+}
+
 impl Attention {
     /// Attends from one position to the `visible` ones.
     ///
-    /// `q` and `out` are `n_head` x `head_dim`; `keys` and `values` are positions x `n_kv_head` x `head_dim`, a head
-    /// being whole blocks. A sliding window is a range that does not begin at 0. `scores` is scratch for at least `visible.len()` values.
+    /// `q` and `out` are `n_head` x `head_dim`; `keys` and `values` are `n_kv_head` x positions x `head_dim`, a head
+    /// being whole blocks. A sliding window is a range that does not begin at 0. `scores` is scratch for at least `visible.len()`
+    /// values; where it holds that for several heads of a group, what they share is read once for all of them.
     ///
     /// # Errors
     /// [`Code::LengthMismatch`] when `q` or `out` has not `n_head * head_dim` elements or the heads do not divide,
@@ -86,21 +94,126 @@ impl Attention {
             }
         }
         let have = scores.len();
-        let scores = scores.get_mut(..visible.len()).ok_or(Error::buffer_too_small(visible.len(), have))?;
-        for (q, out) in q.chunks_exact(head_dim).zip(out.chunks_exact_mut(head_dim)) {
-            keys.score(self, kv_head, q, &visible, scores)?;
-            if let Some(cap) = self.softcap {
-                softcap(scores, cap);
+        let len = visible.len();
+        if have < len {
+            return Err(Error::buffer_too_small(len, have));
+        }
+        let heads = (have / len.max(1)).clamp(1, MOST);
+        for (q, out) in q.chunks(heads * head_dim).zip(out.chunks_mut(heads * head_dim)) {
+            let scores = scores.get_mut(..len * (q.len() / head_dim)).unwrap_or_default();
+            keys.score(self, kv_head, q, &visible, scores, Steps { head: len, position: 1 })?;
+            for scores in scores.chunks_exact_mut(len.max(1)) {
+                self.share(scores);
             }
-            softmax(scores);
             values.mix(self, kv_head, scores, &visible, out)?;
         }
         Ok(())
     }
 
+    /// Makes scores shares.
+    pub(super) fn share(&self, scores: &mut [f32]) {
+        if let Some(cap) = self.softcap {
+            softcap(scores, cap);
+        }
+        softmax(scores);
+    }
+
+    /// Whether all that is done with a head is done by parts.
+    pub(crate) const fn by_parts(&self) -> bool {
+        cfg!(target_arch = "x86_64") && self.head_dim.is_multiple_of(grouped::PART)
+    }
+
+    /// The scaled products of up to [`MOST`] query heads with the visible keys.
+    #[inline(always)]
+    #[allow(clippy::too_many_arguments, reason = "two inputs, a place in them, an output and its order")]
+    pub(super) fn score<E: Eight, K: Kept>(
+        &self,
+        e: E,
+        kv_head: usize,
+        q: &[f32],
+        keys: &[K],
+        visible: &Range<usize>,
+        scores: &mut [f32],
+        steps: Steps,
+    ) -> Result<()> {
+        if self.by_parts() {
+            return match q.len() / self.head_dim {
+                0 | 1 => grouped::score::<E, K, 1>(e, self, kv_head, q, keys, visible, scores, steps),
+                2 => grouped::score::<E, K, 2>(e, self, kv_head, q, keys, visible, scores, steps),
+                3 => grouped::score::<E, K, 3>(e, self, kv_head, q, keys, visible, scores, steps),
+                _ => grouped::score::<E, K, 4>(e, self, kv_head, q, keys, visible, scores, steps),
+            };
+        }
+        for (q, scores) in q.chunks_exact(self.head_dim).zip(scores.chunks_mut(visible.len().max(1))) {
+            self.score_head(e, kv_head, q, keys, visible, scores)?;
+        }
+        Ok(())
+    }
+
+    /// The sums of the visible values, each times its share, for up to [`MOST`] query heads.
+    #[inline(always)]
+    pub(super) fn mix<E: Eight, V: Kept>(
+        &self,
+        e: E,
+        kv_head: usize,
+        shares: &[f32],
+        values: &[V],
+        visible: &Range<usize>,
+        out: &mut [f32],
+    ) -> Result<()> {
+        let head_dim = self.head_dim;
+        if self.by_parts() {
+            let mut mixed = [0.0; MOST * grouped::PART];
+            let mixed = mixed.get_mut(..out.len() / head_dim * grouped::PART).unwrap_or_default();
+            for part in 0..head_dim / grouped::PART {
+                self.mix_part(e, kv_head, part, shares, values, visible, mixed)?;
+                self.place(part, mixed, out);
+            }
+            return Ok(());
+        }
+        for (shares, out) in shares.chunks(visible.len().max(1)).zip(out.chunks_exact_mut(head_dim)) {
+            self.mix_head(kv_head, shares, values, visible, out)?;
+        }
+        Ok(())
+    }
+
+    /// Elements `32 * part..` of [`Attention::mix`]: `out` is heads x 32.
+    #[inline(always)]
+    #[allow(clippy::too_many_arguments, reason = "two inputs, a place in them, an output")]
+    pub(super) fn mix_part<E: Eight, V: Kept>(
+        &self,
+        e: E,
+        kv_head: usize,
+        part: usize,
+        shares: &[f32],
+        values: &[V],
+        visible: &Range<usize>,
+        out: &mut [f32],
+    ) -> Result<()> {
+        let (out, _) = out.as_chunks_mut::<{ grouped::PART }>();
+        match out {
+            [one] => [*one] = grouped::mix(e, self, kv_head, part, shares, values, visible)?,
+            [a, b] => [*a, *b] = grouped::mix(e, self, kv_head, part, shares, values, visible)?,
+            [a, b, c] => [*a, *b, *c] = grouped::mix(e, self, kv_head, part, shares, values, visible)?,
+            [a, b, c, d] => [*a, *b, *c, *d] = grouped::mix(e, self, kv_head, part, shares, values, visible)?,
+            _ => (),
+        }
+        Ok(())
+    }
+
+    /// Puts a part of heads where it belongs.
+    #[inline(always)]
+    pub(super) fn place(&self, part: usize, mixed: &[f32], out: &mut [f32]) {
+        for (out, mixed) in out.chunks_exact_mut(self.head_dim).zip(mixed.as_chunks::<{ grouped::PART }>().0) {
+            if let Some(out) = out.as_chunks_mut().0.get_mut(part) {
+                *out = *mixed;
+            }
+        }
+    }
+
     /// The scaled products of a query head with the visible keys.
     #[inline(always)]
-    pub(super) fn score<E: Eight, K: Kept>(
+    fn score_head<E: Eight, K: Kept>(
         &self,
         e: E,
         kv_head: usize,
@@ -125,9 +238,9 @@ impl Attention {
         Ok(())
     }
 
-    /// The sum of the visible values, each times its share.
+    /// The sum of the visible values, each times its share, for one query head.
     #[inline(always)]
-    pub(super) fn mix<V: Kept>(
+    fn mix_head<V: Kept>(
         &self,
         kv_head: usize,
         shares: &[f32],
@@ -157,25 +270,29 @@ impl Attention {
 
     /// One key or value head of every visible position.
     #[inline(always)]
-    fn heads<'a, T: Kept>(
+    pub(super) fn heads<'a, T: Kept>(
         &self,
         kv_head: usize,
         rows: &'a [T],
         visible: &Range<usize>,
-    ) -> Result<impl Iterator<Item = &'a [T]>> {
+    ) -> Result<ChunksExact<'a, T>> {
         let len = self.head_dim / T::ELEMENTS;
         if !self.head_dim.is_multiple_of(T::ELEMENTS) {
             return Err(Error::new(Code::PartialBlock, Place::File).values(T::ELEMENTS as u64, self.head_dim as u64));
         }
-        let stride = self.n_kv_head.saturating_mul(len);
-        let (from, to) = (visible.start.saturating_mul(stride), visible.end.saturating_mul(stride));
-        let rows = rows.get(from..to).ok_or(Error::buffer_too_small(to, rows.len()))?;
-        let offset = kv_head.saturating_mul(len);
-        Ok(rows.chunks_exact(stride).map(move |row| row.get(offset..offset + len).unwrap_or_default()))
+        let heads = self.n_kv_head.saturating_mul(len);
+        let positions = rows.len() / heads.max(1);
+        let short = Error::buffer_too_small(visible.end.saturating_mul(heads), rows.len());
+        if visible.end > positions {
+            return Err(short);
+        }
+        let head = rows.chunks_exact((positions * len).max(1)).nth(kv_head).ok_or(short)?;
+        let rows = head.get(visible.start * len..visible.end * len).ok_or(short)?;
+        Ok(rows.chunks_exact(len))
     }
 
     /// Length of the queries that share a key and value head.
-    fn group_len(&self) -> Result<usize> {
+    pub(super) fn group_len(&self) -> Result<usize> {
         let Self { n_head, n_kv_head, head_dim, .. } = *self;
         if n_head == 0 || n_kv_head == 0 || head_dim == 0 || !n_head.is_multiple_of(n_kv_head) {
             return Err(Error::new(Code::LengthMismatch, Place::File).values(n_kv_head as u64, n_head as u64));

@@ -12,7 +12,8 @@
 #![forbid(unsafe_code)]
 
 use super::attention::Attention;
-use crate::error::Result;
+use super::grouped::{PART, Steps, VECTORS};
+use crate::error::{Code, Error, Place, Result};
 use crate::kernel::arch::{Eight, Task, dispatch};
 use crate::kernel::exact::total;
 use crate::quant::float::{from_f16, to_f16};
@@ -73,8 +74,9 @@ impl<'a> Rows<'a> {
         q: &[f32],
         visible: &Range<usize>,
         scores: &mut [f32],
+        steps: Steps,
     ) -> Result<()> {
-        self.codec.score(attention, kv_head, q, self.bytes, visible, scores)
+        self.codec.score(attention, kv_head, q, self.bytes, visible, scores, steps)
     }
 
     /// [`Attention::mix`] for values of this type.
@@ -87,6 +89,19 @@ impl<'a> Rows<'a> {
         out: &mut [f32],
     ) -> Result<()> {
         self.codec.mix(attention, kv_head, shares, self.bytes, visible, out)
+    }
+
+    /// [`Attention::mix_part`] for values of this type.
+    pub(super) fn mix_part(
+        &self,
+        attention: &Attention,
+        kv_head: usize,
+        part: usize,
+        shares: &[f32],
+        visible: &Range<usize>,
+        out: &mut [f32],
+    ) -> Result<()> {
+        self.codec.mix_part(attention, kv_head, part, shares, self.bytes, visible, out)
     }
 }
 
@@ -114,6 +129,7 @@ pub(crate) trait Codec: Sync {
         keys: &[u8],
         visible: &Range<usize>,
         scores: &mut [f32],
+        steps: Steps,
     ) -> Result<()>;
 
     /// [`Attention::mix`].
@@ -121,6 +137,19 @@ pub(crate) trait Codec: Sync {
         &self,
         attention: &Attention,
         kv_head: usize,
+        shares: &[f32],
+        values: &[u8],
+        visible: &Range<usize>,
+        out: &mut [f32],
+    ) -> Result<()>;
+
+    /// [`Attention::mix_part`].
+    #[allow(clippy::too_many_arguments, reason = "three inputs, a place in them, an output")]
+    fn mix_part(
+        &self,
+        attention: &Attention,
+        kv_head: usize,
+        part: usize,
         shares: &[f32],
         values: &[u8],
         visible: &Range<usize>,
@@ -158,8 +187,9 @@ impl<T: Kept> Codec for Of<T> {
         keys: &[u8],
         visible: &Range<usize>,
         scores: &mut [f32],
+        steps: Steps,
     ) -> Result<()> {
-        dispatch(Score { attention, kv_head, q, keys: T::of(keys), visible, scores })
+        dispatch(Score { attention, kv_head, q, keys: T::of(keys), visible, scores, steps })
     }
 
     fn mix(
@@ -171,7 +201,24 @@ impl<T: Kept> Codec for Of<T> {
         visible: &Range<usize>,
         out: &mut [f32],
     ) -> Result<()> {
-        dispatch(Mix { attention, kv_head, shares, values: T::of(values), visible, out })
+        dispatch(Mix { attention, kv_head, part: None, shares, values: T::of(values), visible, out })
+    }
+
+    fn mix_part(
+        &self,
+        attention: &Attention,
+        kv_head: usize,
+        part: usize,
+        shares: &[f32],
+        values: &[u8],
+        visible: &Range<usize>,
+        out: &mut [f32],
+    ) -> Result<()> {
+        // Where nothing is done by parts, the rest is not linked.
+        if !attention.by_parts() {
+            return Err(Error::new(Code::PartialBlock, Place::File).values(PART as u64, attention.head_dim as u64));
+        }
+        dispatch(Mix { attention, kv_head, part: Some(part), shares, values: T::of(values), visible, out })
     }
 }
 
@@ -183,6 +230,7 @@ struct Score<'a, T> {
     keys: &'a [T],
     visible: &'a Range<usize>,
     scores: &'a mut [f32],
+    steps: Steps,
 }
 
 impl<T: Kept> Task for Score<'_, T> {
@@ -190,14 +238,15 @@ impl<T: Kept> Task for Score<'_, T> {
 
     #[inline(always)]
     fn run<E: Eight>(self, e: E) -> Result<()> {
-        self.attention.score(e, self.kv_head, self.q, self.keys, self.visible, self.scores)
+        self.attention.score(e, self.kv_head, self.q, self.keys, self.visible, self.scores, self.steps)
     }
 }
 
-/// [`Attention::mix`] to come.
+/// [`Attention::mix`] or [`Attention::mix_part`] to come.
 struct Mix<'a, T> {
     attention: &'a Attention,
     kv_head: usize,
+    part: Option<usize>,
     shares: &'a [f32],
     values: &'a [T],
     visible: &'a Range<usize>,
@@ -208,8 +257,12 @@ impl<T: Kept> Task for Mix<'_, T> {
     type Output = Result<()>;
 
     #[inline(always)]
-    fn run<E: Eight>(self, _: E) -> Result<()> {
-        self.attention.mix(self.kv_head, self.shares, self.values, self.visible, self.out)
+    fn run<E: Eight>(self, e: E) -> Result<()> {
+        let Self { attention, kv_head, part, shares, values, visible, out } = self;
+        match part {
+            Some(part) => attention.mix_part(e, kv_head, part, shares, values, visible, out),
+            None => attention.mix(e, kv_head, shares, values, visible, out),
+        }
     }
 }
 
@@ -220,6 +273,15 @@ pub(super) trait Kept: Sized + IntoBytes + FromBytes + zerocopy::Immutable + Syn
 
     /// Its functions.
     const CODEC: &'static dyn Codec;
+
+    /// As many as make 32 elements.
+    type Part;
+
+    /// A row by parts; what is left over is left out.
+    fn parts(row: &[Self]) -> &[Self::Part];
+
+    /// The elements of a part.
+    fn vectors<E: Eight>(e: E, part: &Self::Part) -> [E::F32; VECTORS];
 
     /// The whole ones at the front of `bytes`; none where they are not aligned.
     fn of(bytes: &[u8]) -> &[Self] {
@@ -249,6 +311,21 @@ pub(super) const LANES: usize = 8;
 impl Kept for f32 {
     const ELEMENTS: usize = 1;
     const CODEC: &'static dyn Codec = F32;
+    type Part = [f32; PART];
+
+    #[inline(always)]
+    fn parts(row: &[f32]) -> &[[f32; PART]] {
+        row.as_chunks().0
+    }
+
+    #[inline(always)]
+    fn vectors<E: Eight>(e: E, part: &[f32; PART]) -> [E::F32; VECTORS] {
+        let mut vectors = [e.zero(); VECTORS];
+        for (vector, part) in vectors.iter_mut().zip(part.as_chunks().0) {
+            *vector = e.load(part);
+        }
+        vectors
+    }
 
     fn write(values: &[f32], out: &mut [f32]) {
         for (out, value) in out.iter_mut().zip(values) {
@@ -281,6 +358,21 @@ impl Kept for f32 {
 impl Kept for [u8; 2] {
     const ELEMENTS: usize = 1;
     const CODEC: &'static dyn Codec = F16;
+    type Part = [[u8; 2]; PART];
+
+    #[inline(always)]
+    fn parts(row: &[[u8; 2]]) -> &[[[u8; 2]; PART]] {
+        row.as_chunks().0
+    }
+
+    #[inline(always)]
+    fn vectors<E: Eight>(e: E, part: &[[u8; 2]; PART]) -> [E::F32; VECTORS] {
+        let mut vectors = [e.zero(); VECTORS];
+        for (vector, part) in vectors.iter_mut().zip(part.as_chunks().0) {
+            *vector = e.load_f16(part);
+        }
+        vectors
+    }
 
     fn write(values: &[f32], out: &mut [[u8; 2]]) {
         write_f16(values, out);
@@ -311,6 +403,17 @@ impl Kept for [u8; 2] {
 impl Kept for [u8; BLOCK_BYTES] {
     const ELEMENTS: usize = BLOCK;
     const CODEC: &'static dyn Codec = Q8_0;
+    type Part = Self;
+
+    #[inline(always)]
+    fn parts(row: &[Self]) -> &[Self] {
+        row
+    }
+
+    #[inline(always)]
+    fn vectors<E: Eight>(e: E, part: &Self) -> [E::F32; VECTORS] {
+        f32::vectors(e, &values(part))
+    }
 
     fn write(values: &[f32], out: &mut [[u8; BLOCK_BYTES]]) {
         write_q8_0(values, out);

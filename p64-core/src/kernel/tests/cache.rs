@@ -5,6 +5,9 @@ use super::seeds::Rng;
 use crate::error::Code;
 use crate::kernel::generic::attention::Attention;
 use crate::kernel::generic::cache::{BLOCK, BLOCK_BYTES, Rows, write_f16, write_q8_0};
+use crate::kernel::generic::spread;
+use crate::kernel::workers::Job;
+use crate::kernel::{Serial, Workers};
 use crate::layout::dtype::DType;
 use std::vec::Vec;
 
@@ -49,9 +52,13 @@ fn attention_sees_the_rounded_values_and_nothing_else() {
     for (n_head, n_kv_head, head_dim) in [(4, 4, 32), (9, 3, 64), (4, 1, 96)] {
         let shape = Attention { n_head, n_kv_head, head_dim, scale: 0.1, softcap: None };
         let mut rng = Rng::new(n_head as u64);
-        let (positions, stride, group) = (41, n_kv_head * head_dim, n_head / n_kv_head);
+        let (positions, group) = (41, n_head / n_kv_head);
         let mut values = |len: usize| -> Vec<f32> { (0..len).map(|_| rng.value() * 2.0).collect() };
-        let (q, keys, values) = (values(n_head * head_dim), values(positions * stride), values(positions * stride));
+        let (q, keys, values) = (
+            values(n_head * head_dim),
+            values(positions * n_kv_head * head_dim),
+            values(positions * n_kv_head * head_dim),
+        );
         for (keys, values) in Kept::all(&keys).iter().flat_map(|k| Kept::all(&values).map(|v| (k, v))) {
             for visible in [0..1, 0..37, 30..41] {
                 let run = |keys: Rows<'_>, values: Rows<'_>| {
@@ -62,7 +69,7 @@ fn attention_sees_the_rounded_values_and_nothing_else() {
                 let ours = run(keys.rows(), values.rows());
                 assert_eq!(ours, run(Rows::f32(&keys.values), Rows::f32(&values.values)), "bit for bit");
                 for head in 0..n_head {
-                    let at = |t: usize| t * stride + head / group * head_dim;
+                    let at = |t: usize| (head / group * positions + t) * head_dim;
                     let score = |t: usize| {
                         0.1 * naive::dot(&q[head * head_dim..][..head_dim], &keys.values[at(t)..][..head_dim]).0
                     };
@@ -74,6 +81,67 @@ fn attention_sees_the_rounded_values_and_nothing_else() {
                     };
                     let exact: Vec<f64> = (0..head_dim).map(exact).collect();
                     naive::assert_close(&ours[head * head_dim..][..head_dim], &exact, 1e-5);
+                }
+            }
+        }
+    }
+}
+
+/// Cuts outputs into units or threes of them, and works from the back.
+struct Pieces;
+
+impl Workers for Pieces {
+    fn for_each_chunk(&self, out: &mut [f32], unit: usize, job: Job<'_>) {
+        for (index, chunk) in out.chunks_mut(unit * 3).enumerate().rev() {
+            job(index * 3, chunk);
+        }
+    }
+
+    fn for_each_unit(&self, out: &mut [f32], unit: usize, job: Job<'_>) {
+        for (index, chunk) in out.chunks_mut(unit).enumerate().rev() {
+            job(index, chunk);
+        }
+    }
+
+    fn threads(&self) -> usize {
+        3
+    }
+}
+
+#[test]
+fn a_position_spread_over_threads_or_with_its_heads_apart_has_the_same_bits() {
+    for (n_head, n_kv_head, head_dim) in [(4, 4, 32), (9, 3, 64), (4, 1, 256), (7, 1, 96), (10, 2, 32)] {
+        for softcap in [None, Some(5.0)] {
+            let shape = Attention { n_head, n_kv_head, head_dim, scale: 0.2, softcap };
+            let mut rng = Rng::new(n_head as u64);
+            let positions = 141;
+            let (q, keys) = (rng.activations(n_head * head_dim), rng.activations(positions * n_kv_head * head_dim));
+            let values = rng.activations(keys.len());
+            for (keys, values) in Kept::all(&keys).iter().zip(Kept::all(&values)) {
+                for visible in [0..1, 0..130, 17..141] {
+                    let one = |room: usize| {
+                        let mut scores = std::vec![f32::NAN; visible.len() * room];
+                        let mut out = std::vec![f32::NAN; q.len()];
+                        let (keys, values) = (keys.rows(), values.rows());
+                        shape.attend(&q, keys, values, visible.clone(), &mut scores, &mut out).expect("lengths fit");
+                        out
+                    };
+                    let spread = |workers: &dyn Workers| {
+                        let mut buffer = std::vec![f32::NAN; spread::buffer_len(n_head, head_dim, visible.len())];
+                        let (mut out, range) = (std::vec![f32::NAN; q.len()], visible.clone());
+                        let (keys, values) = (keys.rows(), values.rows());
+                        spread::attend(&shape, &q, keys, values, range, &mut buffer, &mut out, workers)
+                            .expect("lengths fit");
+                        out
+                    };
+                    let apart = one(1);
+                    for together in [one(2), one(3), one(n_head)] {
+                        assert_eq!(apart, together, "{n_head} heads of {head_dim}, {visible:?}");
+                    }
+                    if shape.by_parts() {
+                        assert_eq!(apart, spread(&Serial), "{n_head} heads of {head_dim}, {visible:?}");
+                        assert_eq!(apart, spread(&Pieces), "{n_head} heads of {head_dim}, {visible:?}");
+                    }
                 }
             }
         }

@@ -222,16 +222,16 @@ fn attention_is_the_definition() {
                 .attend(&q, Rows::f32(&keys), Rows::f32(&values), visible.clone(), &mut scores, &mut out)
                 .expect("lengths fit");
             for head in 0..n_head {
-                let offset = head / (n_head / n_kv_head) * head_dim;
+                let at = |t: usize| (head / (n_head / n_kv_head) * 48 + t) * head_dim;
                 let q = &q[head * head_dim..][..head_dim];
-                let score = |t: usize| 0.3 * naive::dot(q, &keys[t * stride + offset..][..head_dim]).0;
+                let score = |t: usize| 0.3 * naive::dot(q, &keys[at(t)..][..head_dim]).0;
                 let largest = visible.clone().map(score).fold(f64::NEG_INFINITY, f64::max);
                 let powers: Vec<f64> = visible.clone().map(|t| (score(t) - largest).exp()).collect();
                 let sum: f64 = powers.iter().sum();
                 let exact: Vec<f64> = (0..head_dim)
                     .map(|d| {
                         let terms = visible.clone().zip(&powers);
-                        terms.map(|(t, power)| power / sum * f64::from(values[t * stride + offset + d])).sum()
+                        terms.map(|(t, power)| power / sum * f64::from(values[at(t) + d])).sum()
                     })
                     .collect();
                 // Scores reach hundreds, so their own rounding shows in the powers.
