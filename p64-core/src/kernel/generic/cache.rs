@@ -121,6 +121,7 @@ pub(crate) trait Codec: Sync {
     fn read<'a>(&self, bytes: &'a [u8], first: usize, len: usize) -> Rows<'a>;
 
     /// [`Attention::score`].
+    #[allow(clippy::too_many_arguments, reason = "two inputs, a place in them, an output and its order")]
     fn score(
         &self,
         attention: &Attention,

@@ -63,6 +63,7 @@ fn dots<E: Eight, K: Kept, const H: usize>(
 
 /// The scaled products of `H` query heads with the visible keys. `q` is `H` x `head_dim`, of whole parts.
 #[inline(always)]
+#[allow(clippy::too_many_arguments, reason = "two inputs, a place in them, an output and its order")]
 pub(super) fn score<E: Eight, K: Kept, const H: usize>(
     e: E,
     attention: &Attention,
