@@ -225,6 +225,10 @@ enum p64_status
      */
     P64_STATUS_MANIFOLD_ROLE = 78,
     /**
+     * `found` rows in each matrix are no multiple of `expected`, which the type has side by side.
+     */
+    P64_STATUS_PARTIAL_TILE = 79,
+    /**
      * Blob offset `found` is not a multiple of `expected`.
      */
     P64_STATUS_BLOB_ALIGNMENT = 90,
@@ -780,6 +784,66 @@ enum p64_dtype
      * Q4_K with its scales expanded at conversion (spec §7.2.1).
      */
     P64_DTYPE_Q4_K_SOA = 112,
+    /**
+     * Sixteen rows of Q4_0 side by side.
+     */
+    P64_DTYPE_Q4_0_R16 = 113,
+    /**
+     * Sixteen rows of Q4_1 side by side.
+     */
+    P64_DTYPE_Q4_1_R16 = 114,
+    /**
+     * Sixteen rows of Q5_0 side by side.
+     */
+    P64_DTYPE_Q5_0_R16 = 115,
+    /**
+     * Sixteen rows of Q5_1 side by side.
+     */
+    P64_DTYPE_Q5_1_R16 = 116,
+    /**
+     * Sixteen rows of Q8_0 side by side.
+     */
+    P64_DTYPE_Q8_0_R16 = 117,
+    /**
+     * Sixteen rows of Q2_K side by side.
+     */
+    P64_DTYPE_Q2_K_R16 = 118,
+    /**
+     * Sixteen rows of Q3_K side by side.
+     */
+    P64_DTYPE_Q3_K_R16 = 119,
+    /**
+     * Sixteen rows of Q4_K side by side.
+     */
+    P64_DTYPE_Q4_K_R16 = 120,
+    /**
+     * Sixteen rows of Q5_K side by side.
+     */
+    P64_DTYPE_Q5_K_R16 = 121,
+    /**
+     * Sixteen rows of Q6_K side by side.
+     */
+    P64_DTYPE_Q6_K_R16 = 122,
+    /**
+     * Sixteen rows of IQ4_NL side by side.
+     */
+    P64_DTYPE_IQ4_NL_R16 = 123,
+    /**
+     * Sixteen rows of IQ4_XS side by side.
+     */
+    P64_DTYPE_IQ4_XS_R16 = 124,
+    /**
+     * Sixteen rows of F16 side by side.
+     */
+    P64_DTYPE_F16_R16 = 125,
+    /**
+     * Sixteen rows of BF16 side by side.
+     */
+    P64_DTYPE_BF16_R16 = 126,
+    /**
+     * Sixteen rows of F32 side by side.
+     */
+    P64_DTYPE_F32_R16 = 127,
     /**
      * BitNet-1.58b: one scale, then base-3 digits, five to a byte. Not a block type.
      */

@@ -31,9 +31,10 @@ pub struct Metadata<'a> {
 }
 
 /// Where long arrays of strings lie, so that a walk over the keys does not walk over a vocabulary each time: for up to two,
-/// the offset of the first element in the pairs, and the bytes of all. Models have two, tokens and merges.
+/// the offset of the first element in the pairs, and the bytes of all. Models have two, tokens and merges. What lies past 4 GiB is
+/// walked over.
 #[derive(Clone, Copy, Default, Debug)]
-struct Long([(u64, u64); 2]);
+struct Long([(u32, u32); 2]);
 
 impl Long {
     /// Elements from which on an array is long.
@@ -45,14 +46,15 @@ impl Long {
             return;
         }
         let len = num::wide(array.bytes().len());
-        if let Some(slot) = self.0.iter_mut().find(|slot| slot.1 == 0) {
-            *slot = (end.saturating_sub(len), len);
+        let place = (u32::try_from(end.saturating_sub(len)), u32::try_from(len));
+        if let (Some(slot), (Ok(start), Ok(len))) = (self.0.iter_mut().find(|slot| slot.1 == 0), place) {
+            *slot = (start, len);
         }
     }
 
     /// Bytes of the long array whose elements begin at `offset`.
     fn at(&self, offset: u64) -> Option<u64> {
-        self.0.iter().find(|(start, len)| *start == offset && *len != 0).map(|(_, len)| *len)
+        self.0.iter().find(|(start, len)| u64::from(*start) == offset && *len != 0).map(|(_, len)| u64::from(*len))
     }
 }
 

@@ -8,7 +8,7 @@ use crate::error::{Code, Error, Place, Result};
 use crate::layout::dtype::DType;
 use crate::quant::group;
 use crate::quant::ternary::Ternary;
-use crate::quant::tile::{self, Units};
+use crate::quant::tile;
 use crate::quant::{Packed, float, q2_k, q3_k, q4_0, q4_1, q4_k, q4_k_soa, q5_0, q5_1, q5_k, q6_k, q8_0};
 
 /// `rows` x `cols` weights, row after row or sixteen side by side, in a type that this build computes with.
@@ -113,6 +113,7 @@ impl<'a> Matrix<'a> {
     }
 
     /// The bytes of the sixteen rows from `16 * tile` on, which are side by side.
+    #[cfg(any(feature = "all-types", target_arch = "x86_64"))]
     #[inline(always)]
     pub(crate) fn tile(&self, tile: usize) -> &'a [u8] {
         let len = self.row_len * tile::ROWS;
@@ -120,10 +121,11 @@ impl<'a> Matrix<'a> {
     }
 
     /// One block of a row, out of rows that are side by side; zeros past the last.
+    #[cfg(feature = "all-types")]
     #[inline(always)]
     pub(crate) fn gather<const BYTES: usize>(&self, row: usize, block: usize) -> [u8; BYTES] {
         let mut gathered = [0; BYTES];
-        if let Some(units) = Units::of(self.dtype) {
+        if let Some(units) = tile::Units::of(self.dtype) {
             units.gather(self.tile(row / tile::ROWS), row % tile::ROWS, block, &mut gathered);
         }
         gathered

@@ -182,7 +182,7 @@ mod tests {
     /// Q4_1 by hand, two blocks to a row: scales and minima of both, then four words of each.
     #[test]
     fn a_pair_is_halves_and_then_words() {
-        let rows: Vec<u8> = (0..16u8).flat_map(|row| (0..40u8).map(move |byte| row << 4 | byte % 16)).collect();
+        let rows: Vec<u8> = (0..16u8).flat_map(|row| (0..40u8).map(move |byte| (row << 4) | (byte % 16))).collect();
         let mut tiled = std::vec![0; rows.len()];
         tile(Units::of(DType::Q4_1).expect("a cut"), &rows, &mut tiled);
         // Bytes 0 to 3 and 20 to 23 of each row are halves.

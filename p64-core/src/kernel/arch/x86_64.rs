@@ -35,7 +35,7 @@ use crate::quant::{iq4_nl, iq4_xs, q2_k, q3_k, q4_0, q4_1, q4_k, q4_k_soa, q5_0,
 use floats::{BF16, F16, F32, Float};
 use formats::Vectors;
 use lanes::{Avx2, Avx512};
-use tiles::{Column, Mins, Tiles};
+use tiles::{Column, Tiles};
 
 /// Does portable work with the best instructions that may be used.
 pub(in super::super) fn dispatch<T: Task>(task: T) -> T::Output {
@@ -176,12 +176,10 @@ macro_rules! level {
             {
                 // SAFETY: this function's features are those.
                 let level = unsafe { $level::assume() };
-                if n < GEMM {
-                    tiles::gemv::<_, F, BYTES, GROUPS, S>(level, w, first, x, n, out);
-                } else if F::MINS == Mins::None {
-                    gemm::gemm::<_, F, $lanes, BYTES, GROUPS, S, false>(level, w, first, x, n, out);
+                if n == 1 {
+                    tiles::gemv::<_, F, BYTES, GROUPS, S>(level, w, first, x, out);
                 } else {
-                    gemm::gemm::<_, F, $lanes, BYTES, GROUPS, S, true>(level, w, first, x, n, out);
+                    tiles::gemm::<_, F, BYTES, GROUPS, S>(level, w, first, x, n, out);
                 }
             }
 

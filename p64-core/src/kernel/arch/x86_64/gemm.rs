@@ -122,35 +122,16 @@ fn unpack<F, const BYTES: usize, const GROUPS: usize, const S: usize>(
 ) where
     F: Packed<BYTES, GROUPS, S>,
 {
-    if w.is_tiled() {
-        for b in 0..len / GROUPS {
-            put::<F, BYTES, GROUPS, S>(rows, r, b, &w.gather(row, start / GROUPS + b));
-        }
-        return;
-    }
     let blocks = w.row(row).as_chunks::<BYTES>().0;
     let blocks = blocks.get(start / GROUPS..(start + len) / GROUPS).unwrap_or_default();
     for (b, block) in blocks.iter().enumerate() {
-        put::<F, BYTES, GROUPS, S>(rows, r, b, block);
-    }
-}
-
-/// Block `b` of a row.
-#[inline(always)]
-fn put<F, const BYTES: usize, const GROUPS: usize, const S: usize>(
-    rows: &mut Unpacked<S>,
-    r: usize,
-    b: usize,
-    block: &[u8; BYTES],
-) where
-    F: Packed<BYTES, GROUPS, S>,
-{
-    for (g, group) in F::unpack(block).into_iter().enumerate() {
-        let Group { quants, scales, mins } = group;
-        let g = b * GROUPS + g;
-        rows.pairs[g][r] = transmute!(quants);
-        rows.scales[g][r] = scales;
-        rows.mins[g][r] = mins;
+        for (g, group) in F::unpack(block).into_iter().enumerate() {
+            let Group { quants, scales, mins } = group;
+            let g = b * GROUPS + g;
+            rows.pairs[g][r] = transmute!(quants);
+            rows.scales[g][r] = scales;
+            rows.mins[g][r] = mins;
+        }
     }
 }
 

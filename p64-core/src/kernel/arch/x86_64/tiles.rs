@@ -4,10 +4,12 @@
 //! The activations are put in the order that their products need first.
 
 mod floats;
+mod many;
 mod quads;
 mod super_blocks;
 
 pub(super) use floats::{Column, product};
+pub(super) use many::gemm;
 
 use super::tall::Tall;
 use crate::kernel::Matrix;
@@ -90,57 +92,42 @@ impl Ordered {
     }
 }
 
-/// `out[r][p] = sum over c of W[first + r][c] * x[p][c]` for `n` positions, one after the other while a tile's bytes are near.
+/// `out[r] = sum over c of W[first + r][c] * x[c]`: one position.
 #[inline(always)]
 pub(super) fn gemv<T, F, const BYTES: usize, const GROUPS: usize, const S: usize>(
     t: T,
     w: &Matrix<'_>,
     first: usize,
     x: &[ActivationBlock],
-    n: usize,
     out: &mut [f32],
 ) where
     T: Tall,
     F: Tiles<BYTES, GROUPS, S>,
 {
-    let groups = w.cols() / 32;
-    if groups == 0 || n == 0 {
-        return out.fill(0.0);
-    }
+    let blocks = x.len() / GROUPS;
+    out.fill(0.0);
     let mut panel = [Ordered::ZERO; PANEL];
-    for start in (0..groups).step_by(PANEL) {
-        let len = PANEL.min(groups - start);
-        for (p, x) in x.chunks_exact(groups).enumerate().take(n) {
-            for (ordered, x) in panel.iter_mut().zip(&x[start..start + len]) {
-                *ordered = Ordered::of::<_, S>(t, x, F::OFFSET);
-            }
-            let panel = panel[..len].as_chunks::<GROUPS>().0;
-            // The first and the last tile may be there in part only.
-            let (mut row, mut rest) = (first, &mut *out);
-            while !rest.is_empty() {
-                let (tile, lane) = (row / ROWS, row % ROWS);
-                let here = (ROWS - lane).min(rest.len() / n);
-                let (now, later) = rest.split_at_mut(here * n);
-                let tile = w.tile(tile);
-                let Ok((pairs, last)) =
-                    <[Blocks<F::Halves, F::Words, 2>]>::ref_from_prefix_with_elems(tile, groups / GROUPS / 2)
-                else {
-                    return;
-                };
-                // A panel begins with a pair.
-                let pairs = &pairs[start / GROUPS / 2..];
-                let mut sums = [0.0; ROWS];
-                if start > 0 {
-                    for (sum, out) in sums[lane..].iter_mut().zip(now.iter().skip(p).step_by(n)) {
-                        *sum = *out;
-                    }
-                }
-                let sums = sum::<_, F, BYTES, GROUPS, S>(t, pairs, last, panel, sums);
-                for (sum, out) in sums[lane..].iter().zip(now.iter_mut().skip(p).step_by(n)) {
-                    *out = *sum;
-                }
-                (row, rest) = (row + here, later);
-            }
+    for (start, x) in (0..).step_by(PANEL / GROUPS).zip(x.chunks(PANEL)) {
+        for (ordered, x) in panel.iter_mut().zip(x) {
+            *ordered = Ordered::of::<_, S>(t, x, F::OFFSET);
+        }
+        let panel = panel[..x.len()].as_chunks::<GROUPS>().0;
+        // The first and the last tile may be there in part only.
+        let (mut row, mut rest) = (first, &mut *out);
+        while !rest.is_empty() {
+            let (tile, lane) = (row / ROWS, row % ROWS);
+            let (now, later) = rest.split_at_mut((ROWS - lane).min(rest.len()));
+            let Ok((pairs, last)) =
+                <[Blocks<F::Halves, F::Words, 2>]>::ref_from_prefix_with_elems(w.tile(tile), blocks / 2)
+            else {
+                return;
+            };
+            let mut sums = [0.0; ROWS];
+            sums[lane..][..now.len()].copy_from_slice(now);
+            // A panel begins with a pair.
+            let sums = sum::<_, F, BYTES, GROUPS, S>(t, &pairs[start / 2..], last, panel, sums);
+            now.copy_from_slice(&sums[lane..][..now.len()]);
+            (row, rest) = (row + now.len(), later);
         }
     }
 }
@@ -196,18 +183,35 @@ where
     let factors = F::factors(t, halves, words);
     for (g, x) in x.iter().enumerate() {
         let quads = F::quads(t, words, g);
-        let zeros = [t.zeros(); 2];
-        let term = if S == 1 {
-            let dots = four::<_, 4>(t, four::<_, 0>(t, zeros, &quads, x), &quads, x);
-            part::<_, F, BYTES, GROUPS, S>(t, &factors, g, 0, dots, x)
-        } else {
-            let dots = [four::<_, 0>(t, zeros, &quads, x), four::<_, 4>(t, zeros, &quads, x)];
-            let first = part::<_, F, BYTES, GROUPS, S>(t, &factors, g, 0, dots[0], x);
-            t.add_floats(first, part::<_, F, BYTES, GROUPS, S>(t, &factors, g, S - 1, dots[1], x))
-        };
-        sum = t.add_floats(sum, t.mul_floats(t.splat_float(x.scale), term));
+        sum = group::<_, F, BYTES, GROUPS, S>(t, &factors, &quads, g, x, sum);
     }
     sum
+}
+
+/// Adds the products of a group of each row.
+#[inline(always)]
+fn group<T, F, const BYTES: usize, const GROUPS: usize, const S: usize>(
+    t: T,
+    factors: &Factors<T::Floats, GROUPS, S>,
+    quads: &[T::Ints; 8],
+    g: usize,
+    x: &Ordered,
+    sum: T::Floats,
+) -> T::Floats
+where
+    T: Tall,
+    F: Tiles<BYTES, GROUPS, S>,
+{
+    let zeros = [t.zeros(); 2];
+    let term = if S == 1 {
+        let dots = four::<_, 4>(t, four::<_, 0>(t, zeros, quads, x), quads, x);
+        part::<_, F, BYTES, GROUPS, S>(t, factors, g, 0, dots, x)
+    } else {
+        let dots = [four::<_, 0>(t, zeros, quads, x), four::<_, 4>(t, zeros, quads, x)];
+        let first = part::<_, F, BYTES, GROUPS, S>(t, factors, g, 0, dots[0], x);
+        t.add_floats(first, part::<_, F, BYTES, GROUPS, S>(t, factors, g, S - 1, dots[1], x))
+    };
+    t.add_floats(sum, t.mul_floats(t.splat_float(x.scale), term))
 }
 
 /// The products of four quads, the first of them `FIRST`. Written out: of a loop the compiler keeps the quads in memory.
