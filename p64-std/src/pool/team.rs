@@ -2,7 +2,7 @@
 //!
 //! A token of a small model is some two hundred products of tens of microseconds each: a thread that sleeps between two of them
 //! costs more than it computes. So one that waits looks again and again for a while, and sleeps when nothing has come for longer than
-//! a pass leaves it waiting. It does not yield in between: see docs/kernels.md.
+//! a pass leaves it waiting. What is known of yielding in between: docs/kernels.md.
 //!
 //! ```text
 //! state    number of the job | open | threads inside
