@@ -25,8 +25,9 @@ const LAYERS: usize = 4;
 const VOCABULARY: usize = 1024;
 /// Two caches, keys and values, of two heads of 32 values.
 const KV: usize = 2 * LAYERS * CONTEXT * 2 * 32;
-/// The scratch of one position; `forward::scratch::required_len` says how much a model takes.
-const FLOATS: usize = 1376;
+/// The scratch of one position; `forward::scratch::required_len` says how much a model takes: where there are vectors, more heads
+/// are computed at once.
+const FLOATS: usize = if cfg!(target_arch = "x86_64") { 1616 } else { 1376 };
 /// The widest row, 256 values, in blocks of 32.
 const ACTIVATIONS: usize = 8;
 
