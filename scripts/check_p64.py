@@ -21,6 +21,10 @@ TYPES = {0: (1, 4), 1: (1, 2), 2: (32, 18), 3: (32, 20), 6: (32, 22), 7: (32, 24
          24: (1, 1), 25: (1, 2), 26: (1, 4), 27: (1, 8), 28: (1, 8), 29: (256, 56), 30: (1, 2), 34: (256, 54),
          35: (256, 66), 39: (32, 17), 40: (64, 36), 41: (128, 18), 42: (64, 18), 112: (256, 160)}
 TERNARY, SOA = 1158, 112
+# Types with sixteen rows side by side, each with the blocks of a stock type, §7.2.2.
+TILE_ROWS = 16
+TILED = dict(zip(range(113, 128), [2, 3, 6, 7, 8, 10, 11, 12, 13, 14, 20, 23, 1, 30, 0]))
+TYPES |= {tiled: TYPES[stock] for tiled, stock in TILED.items()}
 # Role id: place in the layer, or from 100 on among the globals, §7.3.
 PLACE = {7: 0, 2: 1, 0: 2, 1: 3, 3: 4, 8: 5, 4: 6, 5: 7, 6: 8, 12: 9, 13: 10, 0x20: 11, 0x21: 12, 0x22: 13, 0x23: 14,
          0x24: 15, 0x25: 16, 0x26: 17, 9: 100, 10: 101, 11: 102, 0x80: 110, 0x81: 111, 0x82: 112}
@@ -250,6 +254,9 @@ class Entry:
         elif self.dtype in TYPES:
             block, size = TYPES[self.dtype]
             need(self.dims[0] % block == 0, "7", f"{what}: rows of {self.dims[0]} in blocks of {block}")
+            if self.dtype in TILED:
+                rows = self.dims[1] if len(self.dims) > 1 else 1
+                need(rows % TILE_ROWS == 0, "7.2.2", f"{what}: {rows} rows in each matrix, {TILE_ROWS} are side by side")
             length = elements // block * size
         else:
             length = self.size
