@@ -96,6 +96,8 @@ def kernels(report, shape, threads, path):
             best = theirs if one["code"] in ("cpu", "CPU_REPACK") else ours
             best[one["type"]] = max(best.get(one["type"], 0), statistics.median(one["gb_s"]))
     roof = statistics.median(report["bandwidth_gb_s"][str(threads)])
+    # Rows side by side hold the blocks of the stock type.
+    theirs |= {kind: theirs[kind.removesuffix("_R16")] for kind in ours if kind.removesuffix("_R16") in theirs}
     rows = sorted(ours, key=lambda kind: -ours[kind])
     note = f"{shape[0]}x{shape[1]}, weights from memory, medians; load {report['load'][0]:.1f} to {report['load'][1]:.1f}"
     title = f"One product with one position, {threads} thread{'s' * (threads > 1)}"

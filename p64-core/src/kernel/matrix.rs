@@ -116,7 +116,7 @@ impl<'a> Matrix<'a> {
     #[cfg(any(feature = "all-types", target_arch = "x86_64"))]
     #[inline(always)]
     pub(crate) fn tile(&self, tile: usize) -> &'a [u8] {
-        let len = self.row_len * tile::ROWS;
+        let len = self.row_len.saturating_mul(tile::ROWS);
         tile.checked_mul(len).and_then(|start| self.bytes.get(start..)?.get(..len)).unwrap_or_default()
     }
 

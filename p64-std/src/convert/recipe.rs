@@ -53,19 +53,25 @@ impl Recipe {
         }
     }
 
-    /// The same with sixteen rows side by side, where the tensor has whole tiles of the type that it will have.
-    fn tiled(self, tensor: &SourceTensor<'_>, config: Option<&Config>) -> Self {
+    /// The same with sixteen rows side by side, or why the tensor cannot have them so.
+    fn tiled(self, tensor: &SourceTensor<'_>, config: Option<&Config>) -> Result<Self, String> {
         let shape = tensor.payload.shape();
-        let to = self.dtype(tensor.payload.dtype()).tiled();
         // Only what is multiplied with: a vector of norms is decoded at once.
-        let fits = to.is_some_and(|to| to.byte_len(&shape).is_ok());
-        if !fits || !is_weight(&tensor.name, &shape) || !parts_fit(&tensor.name, &shape, config) {
-            return self;
+        if !is_weight(&tensor.name, &shape) {
+            return Ok(self);
         }
-        match self {
-            Self::AsIs => Self::Tile,
-            Self::Encode(to) => Self::EncodeTiles(to),
-            other => other,
+        let dtype = self.dtype(tensor.payload.dtype());
+        match dtype.tiled() {
+            None => Err(format!("{dtype} has no form with rows side by side")),
+            Some(to) if to.byte_len(&shape).is_err() => Err(format!("its rows are no multiple of {TILE_ROWS}")),
+            Some(_) if !parts_fit(&tensor.name, &shape, config) => {
+                Err(format!("the rows of the matrices that it joins are no multiple of {TILE_ROWS}"))
+            }
+            Some(_) => Ok(match self {
+                Self::AsIs => Self::Tile,
+                Self::Encode(to) => Self::EncodeTiles(to),
+                other => other,
+            }),
         }
     }
 }
@@ -116,7 +122,13 @@ pub(super) fn choose(
             }
             _ => Recipe::AsIs,
         };
-        if options.weights == Layout::Tuned { recipe.tiled(tensor, config.as_ref()) } else { recipe }
+        if options.weights != Layout::Tuned {
+            return recipe;
+        }
+        recipe.tiled(tensor, config.as_ref()).unwrap_or_else(|reason| {
+            notes.add(format!("stays row after row: {reason}"), &tensor.name);
+            recipe
+        })
     });
     let recipes = recipes.collect();
     (recipes, notes.sentences())
@@ -172,5 +184,18 @@ impl Notes {
             if more == 0 { format!("{first}: {reason}") } else { format!("{first} and {more} more: {reason}") }
         });
         sentences.collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn joined_matrices_share_no_tile() {
+        let fits = |name: &str, rows: u32| parts_fit(name, &Shape::new(&[32, rows]).expect("rank 2"), None);
+        assert!(fits("blk.0.ffn_down.weight", 48) && fits("blk.0.ffn_up.weight", 64));
+        // Half of 48 is one and a half tiles.
+        assert!(!fits("blk.0.ffn_up.weight", 48));
     }
 }

@@ -142,6 +142,28 @@ fn profile(profile: Profile) -> ProduceOptions {
     options
 }
 
+/// Encoded and put side by side in one conversion, or in two: the same payloads, and the same GGUF on the way out.
+#[test]
+fn encoded_rows_are_put_side_by_side() {
+    let mut tuned = profile(Profile::Q80);
+    tuned.weights = Layout::Tuned;
+    let (once, plain) = (make(&tuned), make(&profile(Profile::Q80)));
+    let twice = plain.folder.path().join("tuned.p64");
+    convert_file(&plain.p64, &twice, &with(Layout::Tuned), &mut |_| ()).expect("converted");
+    let (one, two) = (strict(&once.p64), strict(&twice));
+    let payloads = |mapped: &MappedContainer| -> Vec<(String, DType, Vec<u8>)> {
+        let own = mapped.container().tensors().filter(|info| !info.name().starts_with("p64."));
+        let bytes = |info| mapped.container().tensor(&info).expect("whole").bytes().to_vec();
+        own.map(|info| (info.name().to_owned(), info.dtype(), bytes(info))).collect()
+    };
+    let (one, two) = (payloads(&one), payloads(&two));
+    assert!(one.iter().filter(|(_, dtype, _)| *dtype == DType::Q8_0_R16).count() > 10);
+    assert!(one == two);
+    let (export, _) = once.export();
+    let (expected, _) = plain.export();
+    assert!(std::fs::read(export).expect("there") == std::fs::read(expected).expect("there"));
+}
+
 #[test]
 fn soa_expands_each_q4_k_and_nothing_else() {
     let made = make(&with(Layout::Soa));
