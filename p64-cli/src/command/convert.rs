@@ -19,7 +19,7 @@ Examples:
   p64 convert --check-parity model.gguf model.p64
   p64 convert --for firmware model.gguf model.p64    as small as the format permits
   p64 convert model-00001-of-00003.gguf model.p64    all files of a split model
-  p64 convert --layout tuned model.gguf model.p64    rows side by side, for speed
+  p64 convert --layout tuned model.gguf model.p64    rows side by side, for AVX-512
   p64 convert --layout soa model.gguf model.p64      Q4_K as Q4_K_SOA
   p64 convert --profile q4_k_m f16.gguf model.p64    quantised as llama.cpp's type of that name
   p64 convert --rule 'ffn_*=q4_k' --rule output=q6_k f16.gguf model.p64
@@ -91,7 +91,7 @@ enum Weights {
     Soa,
     /// Every matrix as 16-bit floats
     F16,
-    /// Sixteen rows side by side: the same values, read fastest on a CPU; export gives the source's bytes
+    /// Sixteen rows side by side: the same values, fastest with AVX-512, slow without AVX2; export gives the source's bytes
     Tuned,
 }
 

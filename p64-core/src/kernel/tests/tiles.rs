@@ -29,14 +29,14 @@ fn products_have_the_bits_of_the_stock_type_on_every_level() {
     for dtype in types() {
         assert!(is_supported(dtype));
         let block = dtype.block().map_or(32, |block| block.elements as usize);
-        // One block, some, and more than the activations of a panel.
-        let lengths = if block == 1 { [5, 32, 1027] } else { [block, 3 * block, 4608 / block * block] };
+        // One block, some, more than the activations of a short panel, and of a long one.
+        let lengths = if block == 1 { [5, 32, 40, 1027] } else { [block, 3 * block, 4608, 16640] };
         for cols in lengths {
             let mut rng = Rng::new(cols as u64);
             let [stock, tiled] = both(&mut rng, dtype, 48, cols);
             let stock = Matrix::new(dtype.stock(), 48, cols, &stock).expect("lengths fit");
             let tiled = Matrix::new(dtype, 48, cols, &tiled).expect("lengths fit");
-            for n in [1, 2, 3, 11, 12, 33, 70] {
+            for n in [1, 2, 3, 11, 12, 33, 70].into_iter().filter(|n| cols < 10_000 || *n < 3) {
                 let x = rng.activations(n * cols);
                 for (first, len) in [(0, 48), (0, 1), (15, 2), (17, 30), (16, 16)] {
                     let expected = rows(Level::Scalar, &stock, first, &x, n, len);
